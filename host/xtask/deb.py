@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from wheel import ROOT, Elf, files_below, stripped
+from wheel import ROOT, Elf, files_below, stripped, write_symbols
 
 DEPLOY = ROOT / "host/deploy"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -68,12 +68,17 @@ def main():
     parser.add_argument("--share", action="append", default=[], type=Path, metavar="FOLDER",
                         help="a folder of /usr/share/gristmill, under its own name")
     parser.add_argument("--quick", action="store_true",
-                        help="not compressed, and without names of functions: for tests")
+                        help="not compressed: for tests")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        stage(folder, options, stripped(options.binary, options.quick))
+        # The package's files, beside those that are made of the program.
+        folder = Path(name) / "package"
+        folder.mkdir()
+        program, symbols = stripped(options.binary, Path(name), options.quick)
+        stage(folder, options, program)
+        if symbols:
+            print(write_symbols(options, Elf(program), symbols))
         compression = "none" if options.quick else "xz"
         pack = ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", folder]
         sys.exit(subprocess.run([*pack, options.out]).returncode)

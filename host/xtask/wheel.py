@@ -20,6 +20,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -120,24 +121,42 @@ class Elf:
         return max((int(major), int(minor)) for major, minor, *_ in found)
 
 
-def stripped(binary, is_quick):
-    """The program's bytes without tables of lines. Names of functions stay, for flame graphs.
+# In Debian's package libdeflate-tools.
+LIBDEFLATE = "libdeflate-gzip"
 
-    A quick one loses them: a debug build has many, and long ones.
+# The file with a program's symbols. The program names it: profiles and debuggers look beside it.
+SYMBOLS = "gristmill.debug"
+
+
+def stripped(binary, folder, is_quick):
+    """The program's bytes without names of functions and tables of lines, and the file with these.
+
+    Both are made in the folder, but for what `cargo xtask dist` left beside the program. A quick
+    one has no such file.
     """
     with open(binary, "rb") as file:
         machine = machine_of(file.read(64))
-    # That of another machine is in Debian's package binutils-MACHINE-linux-gnu.
-    strip = "strip" if machine == platform.machine() else f"{machine}-linux-gnu-strip"
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "gristmill"
-        how = "--strip-all" if is_quick else "--strip-debug"
-        try:
-            subprocess.run([strip, how, "-o", made, binary], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"warning: the program is packed as it is: {error}", file=sys.stderr)
-            return binary.read_bytes()
-        return made.read_bytes()
+
+    def run(name, *arguments):
+        # That of another machine is in Debian's package binutils-MACHINE-linux-gnu.
+        of_machine = name if machine == platform.machine() else f"{machine}-linux-gnu-{name}"
+        subprocess.run([of_machine, *arguments], check=True)
+
+    program, symbols = folder / "gristmill", folder / SYMBOLS
+    try:
+        run("strip", "--strip-all", "-o", program, binary)
+        if is_quick:
+            return program.read_bytes(), None
+        if binary.with_suffix(".debug").is_file():
+            symbols.symlink_to(binary.with_suffix(".debug").resolve())
+        else:
+            run("objcopy", "--only-keep-debug", binary, symbols)
+        link = ["--remove-section=.gnu_debuglink", f"--add-gnu-debuglink={symbols}"]
+        run("objcopy", *link, program)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"warning: the program is packed as it is: {error}", file=sys.stderr)
+        return binary.read_bytes(), None
+    return program.read_bytes(), symbols
 
 
 def files_below(folder):
@@ -146,20 +165,68 @@ def files_below(folder):
     return [(path.relative_to(folder).as_posix(), path) for path in paths]
 
 
-class Wheel:
-    """The file of a wheel, and the record of what is in it."""
+def shared(folders, is_quick):
+    """What lies in share/gristmill/: paths and contents.
 
-    def __init__(self, name, file, level):
-        self.name = name
-        self.zip = zipfile.ZipFile(file, "w")
-        self.level = level
-        self.record = []
+    The server reads runtimes of languages compressed by Zstandard, too, which makes them smaller
+    than a wheel's and a tarball's own compression does.
+    """
+    contents = []
+    for folder in folders:
+        for path, file in files_below(folder):
+            path, content = f"{folder.name}/{path}", file.read_bytes()
+            if folder.name == "runtimes" and file.suffix == ".wasm":
+                compress = ["zstd", "-q", "-c", "-1" if is_quick else "-19", file]
+                try:
+                    content = subprocess.run(compress, check=True, stdout=subprocess.PIPE).stdout
+                    path += ".zst"
+                except (OSError, subprocess.CalledProcessError) as error:
+                    print(f"warning: {file} is packed as it is: {error}", file=sys.stderr)
+            contents.append((path, content))
+    return contents
+
+
+def deflated(content, is_quick):
+    """The content in the format that all zip files can have, without a head.
+
+    libdeflate looks longer than zlib, which saves a thirtieth.
+    """
+    if not is_quick and (packed := gzipped(content)):
+        return packed[10:-8]
+    packer = zlib.compressobj(0 if is_quick else 9, zlib.DEFLATED, -15)
+    return packer.compress(content) + packer.flush()
+
+
+def gzipped(content):
+    """The content as libdeflate packs it, with a head of 10 bytes; None if it is not installed."""
+    if not shutil.which(LIBDEFLATE):
+        return None
+    pack = [LIBDEFLATE, "-12"]
+    packed = subprocess.run(pack, input=content, check=True, stdout=subprocess.PIPE).stdout
+    # Without the time: the same input makes the same bytes.
+    return packed[:4] + bytes(4) + packed[8:]
+
+
+class Wheel:
+    """The file of a wheel, and the record of what is in it.
+
+    Python's zipfile takes nothing that is packed already.
+    """
+
+    def __init__(self, name, file, is_quick):
+        self.name, self.file, self.is_quick = name, file, is_quick
+        self.record, self.directory = [], []
 
     def _write(self, path, content, mode):
-        about = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
-        about.create_system = 3
-        about.external_attr = (0o100000 | mode) << 16
-        self.zip.writestr(about, content, zipfile.ZIP_DEFLATED, self.level)
+        packed, name = deflated(content, self.is_quick), path.encode()
+        # In both heads of a file: version 2.0, deflated, at the first of January 1980.
+        sizes = zlib.crc32(content), len(packed), len(content), len(name), 0
+        head = struct.pack("<HHHHHIIIHH", 20, 0, zipfile.ZIP_DEFLATED, 0, 0x21, *sizes)
+        place = struct.pack("<HHHII", 0, 0, 0, (0o100000 | mode) << 16, self.file.tell())
+        # 3: the mode is one of Unix.
+        made_by = struct.pack("<H", 3 << 8 | 20)
+        self.directory.append(b"PK\1\2" + made_by + head + place + name)
+        self.file.write(b"PK\3\4" + head + name + packed)
 
     def add(self, path, content, mode=0o644):
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -169,7 +236,9 @@ class Wheel:
     def close(self):
         path = f"{self.name}.dist-info/RECORD"
         self._write(path, "".join([*self.record, f"{path},,\n"]).encode(), 0o644)
-        self.zip.close()
+        start, count, directory = self.file.tell(), len(self.directory), b"".join(self.directory)
+        end = struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), start, 0)
+        self.file.write(directory + b"PK\5\6" + end)
 
 
 def write_wheel(options, program, elf, share):
@@ -178,7 +247,6 @@ def write_wheel(options, program, elf, share):
     tag = f"py3-none-manylinux_{major}_{minor}_{elf.machine}"
     name = f"gristmill-{options.version}"
     path = options.out / f"{name}-{tag}.whl"
-    wheel = Wheel(name, path, 0 if options.quick else 9)
     readme = (ROOT / "README.md").read_text("utf-8")
     metadata = METADATA.format(version=options.version, readme=readme)
     contents = [
@@ -189,11 +257,13 @@ def write_wheel(options, program, elf, share):
     for licence in LICENCES:
         text = (ROOT / licence).read_bytes()
         contents.append((f"{name}.dist-info/licenses/{licence}", text, 0o644))
-    for inner, file in share:
-        contents.append((f"{name}.data/data/share/gristmill/{inner}", file.read_bytes(), 0o644))
-    for content in sorted(contents):
-        wheel.add(*content)
-    wheel.close()
+    for inner, content in share:
+        contents.append((f"{name}.data/data/share/gristmill/{inner}", content, 0o644))
+    with open(path, "wb") as file:
+        wheel = Wheel(name, file, options.quick)
+        for content in sorted(contents):
+            wheel.add(*content)
+        wheel.close()
     return path
 
 
@@ -201,30 +271,45 @@ def write_tarball(options, program, elf, share):
     """Returns the tarball's path."""
     name = f"gristmill-{options.version}"
     path = options.out / f"{name}-{elf.machine}-linux.tar.gz"
-    others = [(licence, ROOT / licence) for licence in LICENCES]
-    others += [(f"share/gristmill/{inner}", file) for inner, file in share]
-    contents = [(f"{name}/{inner}", file.read_bytes(), 0o644) for inner, file in others]
+    others = [(licence, (ROOT / licence).read_bytes()) for licence in LICENCES]
+    others += [(f"share/gristmill/{inner}", content) for inner, content in share]
+    contents = [(f"{name}/{inner}", content, 0o644) for inner, content in others]
     contents.append((f"{name}/bin/gristmill", program, 0o755))
-    # The time and the name of the compressed file would be in its head.
-    with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, 0) as packed:
-        with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-            for inner, content, mode in sorted(contents):
-                about = tarfile.TarInfo(inner)
-                about.size, about.mode = len(content), mode
-                archive.addfile(about, io.BytesIO(content))
+    archived = io.BytesIO()
+    with tarfile.open(fileobj=archived, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for inner, content, mode in sorted(contents):
+            about = tarfile.TarInfo(inner)
+            about.size, about.mode = len(content), mode
+            archive.addfile(about, io.BytesIO(content))
+    archived = archived.getvalue()
+    path.write_bytes(gzipped(archived) or gzip.compress(archived, 9, mtime=0))
     return path
 
 
-def write_symbols(options, elf):
-    """The tables of lines, which `cargo xtask dist` leaves beside the program. Returns the path."""
-    symbols = options.binary.with_suffix(".debug")
-    if not symbols.is_file():
-        return None
+def write_symbols(options, elf, symbols):
+    """The file beside what is packed, compressed. Returns its path."""
     path = options.out / f"gristmill-{options.version}-{elf.machine}-linux.debug.gz"
     with open(symbols, "rb") as source, open(path, "wb") as file:
         with gzip.GzipFile("", "wb", 6, file, 0) as packed:
             shutil.copyfileobj(source, packed)
     return path
+
+
+def write(options, program, symbols):
+    """Write all packages. Returns their paths."""
+    elf = Elf(program)
+    if others := elf.libraries() - LIBRARIES:
+        raise SystemExit(f"error: not every Linux has these libraries: {', '.join(sorted(others))}")
+    share = shared(options.share, options.quick)
+    options.out.mkdir(parents=True, exist_ok=True)
+    made = [write_wheel(options, program, elf, share)]
+    if not options.quick:
+        if not shutil.which(LIBDEFLATE):
+            print(f"warning: packages are 3 % larger without {LIBDEFLATE}", file=sys.stderr)
+        made.append(write_tarball(options, program, elf, share))
+    if symbols:
+        made.append(write_symbols(options, elf, symbols))
+    return made
 
 
 def main():
@@ -235,24 +320,14 @@ def main():
     parser.add_argument("--share", action="append", default=[], type=Path, metavar="FOLDER",
                         help="a folder of share/gristmill/, under its own name")
     parser.add_argument("--quick", action="store_true",
-                        help="only the wheel, larger and without names of functions: for tests")
+                        help="only the wheel, and larger: for tests")
     options = parser.parse_args()
-    program = stripped(options.binary, options.quick)
-    elf = Elf(program)
-    if others := elf.libraries() - LIBRARIES:
-        raise SystemExit(f"error: not every Linux has these libraries: {', '.join(sorted(others))}")
-    share = [
-        (f"{folder.name}/{path}", file)
-        for folder in options.share for path, file in files_below(folder)
-    ]
-    options.out.mkdir(parents=True, exist_ok=True)
-    made = [write_wheel(options, program, elf, share)]
-    if not options.quick:
-        made += [write_tarball(options, program, elf, share), write_symbols(options, elf)]
+    with tempfile.TemporaryDirectory() as folder:
+        program, symbols = stripped(options.binary, Path(folder), options.quick)
+        made = write(options, program, symbols)
     for path in made:
-        if path:
-            target = f" (target: {WHEEL_MIB})" if path.suffix == ".whl" else ""
-            print(f"{path} {path.stat().st_size / (1 << 20):.1f} MiB{target}")
+        target = f" (target: {WHEEL_MIB})" if path.suffix == ".whl" else ""
+        print(f"{path} {path.stat().st_size / (1 << 20):.1f} MiB{target}")
 
 
 if __name__ == "__main__":

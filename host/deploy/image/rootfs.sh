@@ -6,7 +6,7 @@
 # usage: rootfs.sh FOLDER PROGRAM RUNTIMES ONNXRUNTIME
 #   FOLDER       is made
 #   PROGRAM      the binary gristmill
-#   RUNTIMES     the folder with python.wasm and javascript.wasm
+#   RUNTIMES     the folder with python.wasm and javascript.wasm, or these and .zst
 #   ONNXRUNTIME  its library
 set -eu
 folder=$1 program=$2 runtimes=$3 onnxruntime=$4
@@ -28,7 +28,7 @@ EOF
 printf 'root:x:0:\ngristmill:x:10001:\n' >"$folder/etc/group"
 
 install -D -m 755 "$program" "$folder/usr/bin/gristmill"
-install -D -m 644 -t "$folder/usr/share/gristmill/runtimes" "$runtimes"/*.wasm
+install -D -m 644 -t "$folder/usr/share/gristmill/runtimes" "$runtimes"/*.wasm*
 install -D -m 644 "$onnxruntime" "$folder/usr/lib/gristmill/libonnxruntime.so"
 install -D -m 755 "$(dirname "$0")/healthcheck" "$folder/usr/lib/gristmill/healthcheck"
 install -d "$folder/data" "$folder/etc/gristmill"

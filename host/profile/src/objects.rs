@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::ops::Range;
+use std::path::Path;
 
 use gristmill_core::Function;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
@@ -34,7 +35,19 @@ impl LoadedObject {
     pub(crate) fn functions(&self, show: &mut dyn FnMut(Function)) {
         let Ok(file) = File::open(&self.path) else { return };
         let cache = ReadCache::new(file);
-        let Ok(file) = object::File::parse(&cache) else { return };
+        let Ok(file) = Parsed::parse(&cache) else { return };
+        self.show(&file, show);
+        if file.symbols().next().is_some() {
+            return;
+        }
+        let Some(symbols) = symbols_beside(&file, Path::new(&self.path)) else { return };
+        let Ok(symbols) = Parsed::parse(&symbols) else { return };
+        if is_same_build(&file, &symbols) {
+            self.show(&symbols, show);
+        }
+    }
+
+    fn show(&self, file: &Parsed<'_>, show: &mut dyn FnMut(Function)) {
         // A stripped file still names what it exports.
         let symbols = file.symbols().chain(file.dynamic_symbols());
         let defined =
@@ -46,6 +59,21 @@ impl LoadedObject {
             show(Function { addresses, name: name.to_owned() });
         }
     }
+}
+
+/// A file of which only the parts that are needed are read: it can be large.
+type Parsed<'a> = object::File<'a, &'a ReadCache<File>>;
+
+/// The file with the names that a stripped file lost: it names it, and it lies in the same folder.
+fn symbols_beside(file: &Parsed<'_>, path: &Path) -> Option<ReadCache<File>> {
+    let (name, _) = file.gnu_debuglink().ok()??;
+    let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
+    Some(ReadCache::new(File::open(path.with_file_name(name)).ok()?))
+}
+
+/// Whether the linker made both. The names of another build stand for other addresses.
+fn is_same_build(one: &Parsed<'_>, other: &Parsed<'_>) -> bool {
+    matches!((one.build_id(), other.build_id()), (Ok(Some(one)), Ok(Some(other))) if one == other)
 }
 
 /// The bytes of a page; where pages are larger, of a part of one.
@@ -89,9 +117,8 @@ pub(crate) fn loaded() -> Vec<LoadedObject> {
 /// The file at `path`, of which these ranges of addresses with code are mapped, each from an
 /// offset on.
 fn object_of(path: &str, mapped: &[(Range<u64>, u64)]) -> Option<LoadedObject> {
-    // Only the parts that are needed are read: the file can be large.
     let cache = ReadCache::new(File::open(path).ok()?);
-    let file = object::File::parse(&cache).ok()?;
+    let file = Parsed::parse(&cache).ok()?;
     let (range, offset) = mapped.first()?;
     // A mapping begins with the page in which its segment begins, so the segment before can hold
     // the same offset: the last one is meant.
@@ -124,4 +151,51 @@ fn object_of(path: &str, mapped: &[(Range<u64>, u64)]) -> Option<LoadedObject> {
             got: span(".got"),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+    use std::process::{self, Command};
+
+    use super::*;
+
+    fn run(program: &str, args: &[&Path]) {
+        let ended = Command::new(program).args(args).status().unwrap();
+        assert!(ended.success(), "{program} {args:?}");
+    }
+
+    fn functions_of(path: &Path) -> Vec<String> {
+        let object = LoadedObject {
+            path: path.to_str().unwrap().into(),
+            name: String::new(),
+            addresses: 0..u64::MAX,
+            bias: 0,
+            unwinding: Unwinding::default(),
+        };
+        let mut names = Vec::new();
+        object.functions(&mut |function| names.push(function.name));
+        names
+    }
+
+    #[test]
+    fn a_stripped_file_has_the_names_of_the_file_beside_it_of_the_same_build() {
+        let folder = env::temp_dir().join(format!("gristmill-symbols-{}", process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (program, symbols) = (folder.join("program"), folder.join("program.debug"));
+        let own = env::current_exe().unwrap();
+        run("objcopy", &["--only-keep-debug".as_ref(), &own, &symbols]);
+        run("strip", &["--strip-all".as_ref(), "-o".as_ref(), &program, &own]);
+        let link = format!("--add-gnu-debuglink={}", symbols.display());
+        run("objcopy", &[link.as_ref(), &program]);
+        let named = |names: &[String]| names.iter().any(|name| name.contains("functions_of"));
+        assert!(named(&functions_of(&program)));
+
+        // The names of another build.
+        run("objcopy", &["--remove-section=.note.gnu.build-id".as_ref(), &symbols]);
+        assert!(!named(&functions_of(&program)));
+        fs::remove_file(&symbols).unwrap();
+        assert!(!named(&functions_of(&program)));
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -31,7 +31,7 @@ use crate::load_error::LoadError;
 use crate::mapped::code_of;
 use crate::runtime::{
     Archive, CompiledRuntime, ContentPlace, Image, LoadSourcesError, Loaded, RuntimeFile,
-    code_component, is_archive, is_own_import, load, read_runtime,
+    code_component, component_in, is_archive, is_own_import, load, read_runtime,
 };
 use crate::sources::sources_of;
 use crate::worlds::Roles;
@@ -271,7 +271,8 @@ fn from_sources(
     let Some(CompiledRuntime { digest, file, code: Some(code), .. }) = runtime else {
         return Err(Verdict::Needs(language));
     };
-    let runtime = read_runtime(file, *digest).and_then(RuntimeFile::read).map_err(failed)?;
+    let runtime = read_runtime(file, *digest).and_then(|file| component_in(file.into()));
+    let runtime = runtime.and_then(|file| RuntimeFile::read(file.into_owned())).map_err(failed)?;
     let code = code_of(engine, code).map_err(failed)?;
     let loaded = load(engine, runtime, &code, archive).map_err(|error| match error {
         LoadSourcesError::Host(_) | LoadSourcesError::Runtime(_) => failed(error),
@@ -299,7 +300,8 @@ fn places_of(file: &[u8]) -> Result<Vec<AssetPlace>, Verdict> {
 }
 
 fn runtime_code(file: &[u8]) -> Result<MadeComponent, Verdict> {
-    let component = code_component(file).map_err(failed)?;
+    let file = component_in(file.into()).map_err(failed)?;
+    let component = code_component(&file).map_err(failed)?;
     Ok(MadeComponent { component, ..MadeComponent::default() })
 }
 

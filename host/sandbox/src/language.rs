@@ -23,4 +23,9 @@ impl Language {
             Self::JavaScript => "javascript",
         }
     }
+
+    /// The names that its runtime's file can have: as it was built, and as a package compresses it.
+    pub fn runtime_files(self) -> [String; 2] {
+        ["wasm", "wasm.zst"].map(|extension| format!("{}.{extension}", self.name()))
+    }
 }

@@ -33,7 +33,7 @@ pub use self::archive::{Archive, ArchiveError, Manifest, is_archive};
 pub(crate) use self::file::RuntimeFile;
 pub(crate) use self::image::{ContentPlace, Image};
 pub(crate) use self::installed::{
-    CompiledRuntime, InstalledRuntime, InstalledRuntimes, LinkedRuntime, read_runtime,
+    CompiledRuntime, InstalledRuntime, InstalledRuntimes, LinkedRuntime, component_in, read_runtime,
 };
 use self::load::{KEEP_OBJECTS, LOADING, OBJECTS, READ_FILE};
 pub(crate) use self::load::{LoadSourcesError, Loaded, load};

@@ -49,10 +49,12 @@ pub(crate) fn run() -> Result<()> {
     step("building the server with what was recorded (about 15 minutes on 2 cores)");
     let gristmill = built();
     tools.build(&[&format!("-Cprofile-use={}", merged.display())], "none", &gristmill)?;
-    // As in the profile `dist`: names of functions stay. The tables of lines go beside the program.
-    let tables = gristmill.with_extension("debug");
-    run_command(program("objcopy").arg("--only-keep-debug").args([&gristmill, &tables]))?;
-    run_command(program("strip").arg("--strip-debug").arg(&gristmill))?;
+    // Names of functions and tables of lines go beside the program, which says what file has them.
+    let symbols = gristmill.with_extension("debug");
+    let link = format!("--add-gnu-debuglink={}", symbols.display());
+    run_command(program("objcopy").arg("--only-keep-debug").args([&gristmill, &symbols]))?;
+    run_command(program("strip").arg("--strip-all").arg(&gristmill))?;
+    run_command(program("objcopy").arg(link).arg(&gristmill))?;
     println!("built {}", gristmill.display());
     Ok(())
 }

@@ -67,7 +67,9 @@ pub(super) fn runtimes(config: &Config) -> Finding {
         let text = "there are none: plugins that are archives of sources are refused";
         return Finding::warning(SUBJECT, text, cure);
     };
-    let is_there = |language: &Language| folder.join(format!("{}.wasm", language.name())).is_file();
+    let is_there = |language: &Language| {
+        language.runtime_files().iter().any(|name| folder.join(name).is_file())
+    };
     let (there, missing): (Vec<_>, Vec<_>) = Language::ALL.into_iter().partition(is_there);
     let names = |languages: &[Language]| {
         languages.iter().map(|language| language.name()).collect::<Vec<_>>().join(", ")

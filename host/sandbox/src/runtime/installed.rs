@@ -1,11 +1,13 @@
 //! The runtimes of this server, and their code once somebody needs it.
 
+use std::borrow::Cow;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use gristmill_core::Digest;
+use ruzstd::decoding::StreamingDecoder;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use wasmtime::component::{Component, Linker};
@@ -69,14 +71,17 @@ impl InstalledRuntimes {
         let mut found = Vec::new();
         for language in Language::ALL {
             let Some(folder) = &self.folder else { break };
-            let file = folder.join(format!("{}.wasm", language.name()));
-            let content = match fs::read(&file) {
-                Ok(content) => content,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            let digest = Digest::of(&content);
-            found.push(InstalledRuntime { language, digest, file, linked: OnceCell::new() });
+            let files = language.runtime_files().map(|name| folder.join(name));
+            for file in files {
+                let content = match fs::read(&file) {
+                    Ok(content) => content,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => return Err(error),
+                };
+                let digest = Digest::of(&content);
+                found.push(InstalledRuntime { language, digest, file, linked: OnceCell::new() });
+                break;
+            }
         }
         Ok(self.found.get_or_init(|| found))
     }
@@ -107,8 +112,8 @@ impl InstalledRuntimes {
     }
 }
 
-/// The runtime's file. It must be the one whose digest is known: what is compiled and loaded is
-/// kept under that digest.
+/// The runtime's file, as it lies there. It must be the one whose digest is known: what is compiled
+/// and loaded is kept under that digest.
 pub(crate) fn read_runtime(file: &Path, digest: Digest) -> io::Result<Vec<u8>> {
     let content = fs::read(file)?;
     if Digest::of(&content) != digest {
@@ -116,6 +121,20 @@ pub(crate) fn read_runtime(file: &Path, digest: Digest) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(why));
     }
     Ok(content)
+}
+
+/// The component in a runtime's file, which a package compresses. Only what compiles asks for it:
+/// a child, which ends. So the server never holds the component, and does not wait for it either.
+pub(crate) fn component_in(file: Cow<'_, [u8]>) -> io::Result<Cow<'_, [u8]>> {
+    /// What a file in Zstandard's format begins with.
+    const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    if !file.starts_with(&ZSTANDARD) {
+        return Ok(file);
+    }
+    let mut component = Vec::new();
+    let mut decoder = StreamingDecoder::new(&*file).map_err(io::Error::other)?;
+    decoder.read_to_end(&mut component)?;
+    Ok(component.into())
 }
 
 impl InstalledRuntime {
@@ -132,5 +151,34 @@ impl InstalledRuntime {
     ) -> Result<Arc<LinkedRuntime>, E> {
         let load = async { load.await.map(Arc::new) };
         self.linked.get_or_try_init(|| load).await.cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_a_package_compressed_is_found_and_has_the_same_component() {
+        let folder = tempfile::tempdir().unwrap();
+        let component = b"\0asm and more".repeat(10_000);
+        let packed = compress_to_vec(&*component, CompressionLevel::Fastest);
+        fs::write(folder.path().join("python.wasm.zst"), &packed).unwrap();
+        let runtimes = InstalledRuntimes::in_folder(Some(folder.path())).unwrap();
+        assert!(runtimes.of(Language::JavaScript).unwrap().is_none());
+        let runtime = runtimes.of(Language::Python).unwrap().unwrap();
+        let read = read_runtime(&runtime.file, runtime.digest).unwrap();
+        assert_eq!(read, packed);
+        assert_eq!(*component_in(read.into()).unwrap(), component);
+        assert_eq!(*component_in(Cow::Borrowed(&component)).unwrap(), component);
+        component_in(Cow::Borrowed(&packed[..packed.len() / 2])).unwrap_err();
+
+        // What a build of one's own made is taken first.
+        fs::write(folder.path().join("python.wasm"), &component).unwrap();
+        let runtimes = InstalledRuntimes::in_folder(Some(folder.path())).unwrap();
+        let runtime = runtimes.of(Language::Python).unwrap().unwrap();
+        assert_eq!(read_runtime(&runtime.file, runtime.digest).unwrap(), component);
     }
 }
