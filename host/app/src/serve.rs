@@ -183,7 +183,10 @@ async fn run_server(start: Start, control_threads: Handle) -> Result<Infallible>
     let planes = Arc::new(OnceLock::new());
     let shown_progress = progress.clone();
     let cors = Cors::of(config.access.cors_origins.clone().unwrap_or_default());
-    let loading = Loading::new(move || shown_progress.to_string(), cors.clone());
+    let children = Arc::new(Children::new(&config));
+    let compiling = children.clone();
+    let shown = move || format!("{shown_progress}{}", compiling.shown());
+    let loading = Loading::new(shown, cors.clone());
     let mut signals = Signals::new()?;
     let limits = limits(&config, files);
     let connections =
@@ -191,7 +194,6 @@ async fn run_server(start: Start, control_threads: Handle) -> Result<Infallible>
     let mut serving = listeners.serve(limits, planes.clone(), loading, shutdown.clone());
     let (buffers, _) = idle_memory::shares(config.requests.retained_memory_bytes);
     let pool = BufferPool::new(buffers);
-    let children = Arc::new(Children::new(&config));
     let usage_store = usage::open(&config)?;
     let observing = observing::observer(&config, &addresses.data, &control_threads).await?;
     let hash_key = hasher.as_ref().map(KeyHasher::id);

@@ -30,7 +30,7 @@ pub(crate) fn matmul(call: &mut Call<'_>) -> Result<Tensor, Stop> {
         return with("multiply", &left, &right, room);
     }
     if is_number {
-        return Err(value("matmul: an operand has no dimensions: use multiply"));
+        return Err(value("an operand has no dimensions: use multiply"));
     }
     // A vector is a row on the left, and a column on the right.
     let (row, column) = (left.shape().len() == 1, right.shape().len() == 1);
@@ -56,7 +56,7 @@ fn matrices(
     let (before_left, [rows, depth]) = split(left.shape());
     let (before_right, [depth_right, columns]) = split(right.shape());
     if depth != depth_right {
-        let why = format!("matmul: {depth} columns on the left, {depth_right} rows on the right");
+        let why = format!("{depth} columns on the left, {depth_right} rows on the right");
         return Err(value(why));
     }
     let before = broadcast(&[before_left, before_right])?;

@@ -15,7 +15,7 @@ const HIDDEN: [(&str, &[&str]); 5] = [
     // Keys are things of their own.
     ("tenant", &["api_keys"]),
     ("key", &["name", "version"]),
-    ("plugin", &["name", "version", "contract", "world", "imports"]),
+    ("plugin", &["name", "version", "contract", "world", "runtime", "imports"]),
     ("asset", &["name", "version"]),
     ("model", &["name", "version"]),
 ];

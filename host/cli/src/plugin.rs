@@ -5,6 +5,7 @@ mod build_folder;
 mod check;
 mod children;
 mod component_file;
+mod content;
 mod dev;
 mod language;
 pub(crate) mod library;
@@ -30,7 +31,8 @@ use clap::{ArgMatches, Command};
 pub(crate) fn command() -> Command {
     Command::new("plugin")
         .about(
-            "Make, build, check, test, try, push, publish and list plugins, and show their lines",
+            "Make, build, check, test, try, push, publish, list and read back plugins, and show their \
+             lines",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -42,6 +44,7 @@ pub(crate) fn command() -> Command {
         .subcommand(push::command())
         .subcommand(publish::command())
         .subcommand(list::command())
+        .subcommand(content::command())
         .subcommand(logs::command())
 }
 
@@ -53,6 +56,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Some(("push", matches)) => push::run(matches),
         Some(("publish", matches)) => publish::run(matches),
         Some(("list", matches)) => list::run(matches),
+        Some(("content", matches)) => content::run(matches),
         Some(("logs", matches)) => logs::run(matches),
         Some(("test", matches)) => test::run(matches),
         Some(("dev", matches)) => dev::run(matches),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
 use crate::model::signature;
-use crate::output::{self, Column, Output, escaped, state_and_reason, table};
+use crate::output::{self, Column, Output, escaped, short_digest, state_and_reason, table};
 
 /// The time between two pages.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -110,6 +110,7 @@ fn page(status: &Value, address: &str) -> String {
     let mut page = escaped(&format!("{}\n", head.join(", ")));
     page += &process_line(status);
     page += &memory_line(&status["memory"]);
+    page += &runtimes_line(status);
     if let Some(lines) = status["log"]["dropped_lines"].as_u64().filter(|lines| *lines > 0) {
         let _ = writeln!(page, "{lines} lines of the log were dropped");
     }
@@ -161,6 +162,24 @@ fn memory_line(memory: &Value) -> String {
     };
     let parts: Vec<_> = parts.iter().map(part).collect();
     escaped(&format!("MiB by what holds them: {}\n", parts.join(", ")))
+}
+
+/// The runtimes of languages. Empty if there are none, or the caller may not see them.
+fn runtimes_line(status: &Value) -> String {
+    let shown = |runtime: &Value| {
+        let [language, digest, state] =
+            ["language", "digest", "state"].map(|key| runtime[key].as_str().unwrap_or_default());
+        format!("{language} {} {state}", short_digest(digest))
+    };
+    let runtimes: Vec<_> = status["runtimes"].as_array().into_iter().flatten().map(shown).collect();
+    if runtimes.is_empty() {
+        return String::new();
+    }
+    let reloaded = match status["reloaded_plugins"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(count) => format!("; plugins loaded again, as theirs was another one: {count}"),
+    };
+    escaped(&format!("runtimes: {}{reloaded}\n", runtimes.join(", ")))
 }
 
 /// Why releases of other replicas are not seen.
@@ -240,9 +259,12 @@ mod tests {
 
     #[test]
     fn a_page_shows_everything_that_serves_and_why_something_does_not() {
+        let digest = format!("sha256:{}", "0123456789".repeat(6));
         let status = json!({
             "version": "1.2.3", "release": 12, "backends": ["onnxruntime", "tract"],
             "log": { "dropped_lines": 3 },
+            "runtimes": [{ "language": "python", "digest": digest, "state": "ready" }],
+            "reloaded_plugins": 2,
             "store": { "state": "unreachable", "since_s": 12.3, "reason": "no way" },
             "replicas": [
                 { "name": "one", "address": "http://a:1", "version": "1.2.3", "release": 12,
@@ -269,6 +291,7 @@ mod tests {
         });
         let expected = "\
 127.0.0.1:8081: release 12, gristmill 1.2.3, onnxruntime, tract
+runtimes: python sha256:012345678901 ready; plugins loaded again, as theirs was another one: 2
 3 lines of the log were dropped
 the store is unreachable for 12 s: no way
 

@@ -25,7 +25,7 @@ use futures_util::FutureExt;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use gristmill_metrics::Durations;
-use gristmill_sandbox::{JobStatus, OutgoingHttp, Sandbox, Stores};
+use gristmill_sandbox::{JobStatus, OutgoingHttp, RuntimeStatus, Sandbox, Stores};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_state::{
     AskedChange, Change, ChangeOptions, Conditions, Desired, Faults, PipelineDocument,
@@ -216,6 +216,11 @@ impl Control {
     /// The backends that can serve, best first.
     pub fn backends(&self) -> Vec<&'static str> {
         self.loader.models.backends()
+    }
+
+    /// The runtimes of languages, and how many plugins were loaded into another one before.
+    pub fn runtimes(&self) -> (Vec<RuntimeStatus>, u64) {
+        self.loader.plugins.runtimes()
     }
 
     /// The jobs that run in child processes, and those that wait.

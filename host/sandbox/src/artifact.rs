@@ -10,6 +10,7 @@
 //!   and renamed. It is never written again; another file may be renamed over it;
 //! - code is mapped from the open file that was verified, not by its name.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use gristmill_core::Digest;
 use hmac::{Hmac, KeyInit, Mac};
+use parking_lot::Mutex;
 use rustix::mm::{Advice, madvise};
 use sha2::Sha256;
 use tempfile::NamedTempFile;
@@ -56,6 +58,8 @@ pub(crate) struct ArtifactCache {
     /// The hash of the engine that the code is for.
     engine: String,
     key: [u8; 32],
+    /// The plugins found that were loaded into a runtime which this server has no more.
+    of_other_runtimes: Mutex<HashSet<Digest>>,
     /// Locked shared while this cache is open, so that no other process removes the directory.
     _in_use: File,
 }
@@ -70,7 +74,8 @@ impl ArtifactCache {
         let in_use = use_directory(&directory)?;
         remove_other_engines(root, &directory);
         let key = key_in(root, &directory)?;
-        Ok(Self { directory, engine, key, _in_use: in_use })
+        let of_other_runtimes = Mutex::default();
+        Ok(Self { directory, engine, key, of_other_runtimes, _in_use: in_use })
     }
 
     /// The hash of the engine that the code is for.
@@ -90,6 +95,14 @@ impl ArtifactCache {
         };
         match self.map(engine, wanted, &file) {
             Ok(cached) => Some(cached),
+            Err(LoadError::OtherRuntime) => {
+                // Whoever loads it asks again while the runtime is prepared, and after a failure.
+                if self.of_other_runtimes.lock().insert(wanted.digest) {
+                    let digest = wanted.digest;
+                    tracing::info!(%digest, "the runtime is another one, loading anew");
+                }
+                None
+            }
             Err(error) => {
                 // A damaged disk, or a file that another host made.
                 let why = error.in_full();
@@ -97,6 +110,11 @@ impl ArtifactCache {
                 None
             }
         }
+    }
+
+    /// How many sources [`get`](Self::get) found that were loaded into another runtime.
+    pub(crate) fn of_other_runtimes(&self) -> u64 {
+        self.of_other_runtimes.lock().len() as u64
     }
 
     /// A temporary file for an answer. It is removed when it is dropped, unless it is

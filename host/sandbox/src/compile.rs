@@ -380,7 +380,7 @@ pub(crate) fn read_answer(
                 return Err(wrong("compiled code names imports or exports that no plugin has"));
             }
             if !about.runtime.is_none_or(|runtime| wanted.has_runtime(runtime)) {
-                return Err(wrong("the sources were loaded into another runtime"));
+                return Err(LoadError::OtherRuntime);
             }
             Ok(*about)
         }

@@ -103,7 +103,7 @@ pub use outgoing::{
 pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;
 pub use request::{Context, FormPart, Prepared, Request, Response, Results};
-pub use runtime::{Archive, ArchiveError, Manifest, is_archive};
+pub use runtime::{Archive, ArchiveError, Manifest, RuntimeStatus, RuntimeVersion, is_archive};
 pub use sandbox::Sandbox;
 pub use sources::{add_sources, sources_of};
 pub use stores::{

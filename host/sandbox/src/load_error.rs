@@ -142,6 +142,9 @@ pub enum LoadError {
         #[source]
         error: Box<LoadError>,
     },
+    /// The cached memory of its sources is of a runtime that this server does not have.
+    #[error("its sources were loaded into another runtime")]
+    OtherRuntime,
     /// wasmtime cannot compile or map it.
     #[error("compilation failed: {0:#}")]
     Compile(wasmtime::Error),
@@ -187,9 +190,10 @@ impl LoadError {
             Self::RuntimeUnusable { error, .. } if error.code() == ErrorCode::Unavailable => {
                 ErrorCode::Unavailable
             }
-            Self::Cache(_) | Self::Compiler(_) | Self::RuntimeUnusable { .. } => {
-                ErrorCode::Internal
-            }
+            Self::Cache(_)
+            | Self::Compiler(_)
+            | Self::OtherRuntime
+            | Self::RuntimeUnusable { .. } => ErrorCode::Internal,
             _ => ErrorCode::InvalidPlugin,
         }
     }

@@ -23,7 +23,7 @@ use wasmtime::component::{ComponentExportIndex, InstancePre};
 use crate::account::Account;
 use crate::assets::Assets;
 use crate::call::ModelAccess;
-use crate::capability::StoreData;
+use crate::capability::{StoreData, wasi};
 use crate::diagnose;
 use crate::engine::PluginEngine;
 use crate::error::CallError;
@@ -40,7 +40,7 @@ use crate::pause::HeldPermits;
 use crate::queue::{Half, Wanted};
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::rewind::FirstContent;
-use crate::runtime::LinkedRuntime;
+use crate::runtime::{LinkedRuntime, RuntimeVersion};
 use crate::worlds::{
     Contract, HandleRequest, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World,
 };
@@ -145,7 +145,8 @@ impl Plugin {
     /// The code of the runtime that it shares with other plugins.
     pub fn runtime_code(&self) -> Option<Code> {
         let runtime = self.runtime.as_ref()?;
-        Some(named_code(&runtime.code, format!("{} runtime", runtime.language.name())))
+        let language = runtime.version.language;
+        Some(named_code(&runtime.code, format!("{} runtime", language.name())))
     }
 
     /// Whether its guests can be made fresh again.
@@ -170,7 +171,18 @@ impl Plugin {
 
     /// The language of the runtime that its sources share with those of other plugins.
     pub fn language(&self) -> Option<Language> {
-        self.runtime.as_ref().map(|runtime| runtime.language)
+        self.runtime().map(|runtime| runtime.language)
+    }
+
+    /// This runtime, which another server may have in another version.
+    pub fn runtime(&self) -> Option<RuntimeVersion> {
+        self.runtime.as_ref().map(|runtime| runtime.version)
+    }
+
+    /// The interfaces that it imports, without those of WASI that give it nothing outside of its
+    /// instance: clocks, random bytes, lines of the log, a file system and sockets without content.
+    pub fn imports_with_power(&self) -> impl Iterator<Item = &str> {
+        self.imports.iter().map(String::as_str).filter(|import| !wasi::is_powerless(import))
     }
 
     /// The interfaces that it imports.

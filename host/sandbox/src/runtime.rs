@@ -35,6 +35,7 @@ pub(crate) use self::image::{ContentPlace, Image};
 pub(crate) use self::installed::{
     CompiledRuntime, InstalledRuntime, InstalledRuntimes, LinkedRuntime, component_in, read_runtime,
 };
+pub use self::installed::{RuntimeStatus, RuntimeVersion};
 use self::load::{KEEP_OBJECTS, LOADING, OBJECTS, READ_FILE};
 pub(crate) use self::load::{LoadSourcesError, Loaded, load};
 pub(crate) use self::parts::{CODE, MEMORY_PAIR, READ_MEMORY, code_component};

@@ -19,7 +19,8 @@ use crate::load_error::LoadError;
 use crate::mapped::exported_code;
 use crate::plugin::Plugin;
 use crate::runtime::{
-    self, InstalledRuntime, InstalledRuntimes, LinkedRuntime, is_archive, read_runtime,
+    self, InstalledRuntime, InstalledRuntimes, LinkedRuntime, RuntimeStatus, is_archive,
+    read_runtime,
 };
 
 /// Loads plugins, and keeps their compiled code.
@@ -143,7 +144,7 @@ impl Sandbox {
             exported_code(self.engine.engine(), &code)
                 .and_then(|module| runtime::link(&mut linker, &module))
                 .map_err(LoadError::Compile)?;
-            Ok(LinkedRuntime { language, linker, code, path })
+            Ok(LinkedRuntime { version: runtime.version(), linker, code, path })
         };
         let unusable = |error| LoadError::RuntimeUnusable { language, error: Box::new(error) };
         runtime.linked(load).await.map_err(unusable)
@@ -244,6 +245,17 @@ impl Sandbox {
             Compiler::Child { runner, .. } => runner.status(),
             Compiler::InProcess => Vec::new(),
         }
+    }
+
+    /// The runtimes of languages, once their files were read.
+    pub fn runtimes(&self) -> Vec<RuntimeStatus> {
+        self.runtimes.statuses()
+    }
+
+    /// The plugins whose sources were loaded into a runtime that this server had before, and which
+    /// it therefore loads again.
+    pub fn reloaded_plugins(&self) -> u64 {
+        self.cache.of_other_runtimes()
     }
 
     /// How long it took to compile and check each plugin that was not compiled before, failures

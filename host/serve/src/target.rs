@@ -180,9 +180,9 @@ pub fn find_pipeline<'a>(
         names.join(", ")
     };
     let pipeline = match (pipeline, &tenant.default_pipeline) {
+        _ if tenant.pipelines.is_empty() => return Err(NotFound::NoPipelines(name())),
         (Some(pipeline), _) => pipeline,
         (None, Some(default)) => default.as_str(),
-        (None, None) if tenant.pipelines.is_empty() => return Err(NotFound::NoPipelines(name())),
         (None, None) => return Err(NotFound::NoDefault { tenant: name(), known: known() }),
     };
     match tenant.pipelines.get(pipeline) {

@@ -27,7 +27,8 @@ use crate::serving::Serving;
 pub struct Current {
     /// The document. Its keys are sorted.
     pub document: Value,
-    /// The digest of the document's JSON. It changes whenever the document does.
+    /// The digest of the document's JSON. It changes whenever the document does, but for what is up
+    /// to others: the versions of a file that stay, and the server's runtime with its imports.
     pub tag: Digest,
     /// The uploaded file of a plugin, an asset or a model.
     pub file: Option<Digest>,
@@ -73,11 +74,14 @@ impl Serving {
             }
         };
         let mut tagged = document.clone();
-        // Which versions stay is up to the pipelines of others, too.
+        // Which versions stay is up to the pipelines of others, too. The runtime of sources is up
+        // to the server, and gives them the imports and the contract.
         if let (Subject::Plugin { .. } | Subject::Asset { .. } | Subject::Model(_), Some(keys)) =
             (subject, tagged.as_object_mut())
         {
-            keys.remove("kept_versions");
+            for key in ["kept_versions", "runtime", "imports", "contract"] {
+                keys.remove(key);
+            }
         }
         let tag = Digest::of(&serde_json::to_vec(&tagged)?);
         let file = match subject {
@@ -171,7 +175,8 @@ impl Serving {
             contract: loaded.map(|loaded| loaded.contract()),
             world: loaded.map(|loaded| loaded.roles().world()),
             sources: loaded.and_then(|loaded| loaded.sources()),
-            imports: loaded.map(|loaded| loaded.imports()),
+            runtime: loaded.and_then(|loaded| loaded.runtime()).map(Into::into),
+            imports: loaded.map(|loaded| loaded.imports_with_power().collect()),
             kept_versions: state.map(|state| kept(&state.kept)).unwrap_or_default(),
         })?)
     }

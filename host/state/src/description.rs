@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gristmill_core::{Digest, Name};
+use gristmill_sandbox::RuntimeVersion;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -41,13 +42,37 @@ pub struct PluginDescription<'a> {
     #[schema(value_type = Option<DigestText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Digest>,
-    /// The interfaces that it imports.
+    /// The runtime of this server that runs it, if it was uploaded as sources. The tag does not
+    /// depend on it, because another server can have another one.
+    #[schema(value_type = Option<RuntimeDescription>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub imports: Option<&'a [String]>,
+    pub runtime: Option<RuntimeDescription>,
+    /// The interfaces that it imports, without those of WASI that give no plugin anything outside
+    /// of its instance. Of sources, these are the imports of their runtime.
+    #[schema(value_type = Option<Vec<String>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imports: Option<Vec<&'a str>>,
     /// The earlier versions that stay loaded, by their numbers.
     #[schema(value_type = Option<BTreeMap<String, KeptDescription>>)]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kept_versions: BTreeMap<u64, KeptDescription<'a>>,
+}
+
+/// A runtime of a language.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = Runtime)]
+pub struct RuntimeDescription {
+    /// `python` or `javascript`.
+    pub language: &'static str,
+    /// The digest of its file, which is its version.
+    #[schema(value_type = DigestText)]
+    pub digest: Digest,
+}
+
+impl From<RuntimeVersion> for RuntimeDescription {
+    fn from(RuntimeVersion { language, digest }: RuntimeVersion) -> Self {
+        Self { language: language.name(), digest }
+    }
 }
 
 /// An earlier version that stays loaded.

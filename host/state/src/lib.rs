@@ -49,7 +49,9 @@ pub use asked::AskedChange;
 pub use change_options::{ChangeOptions, TokenUse};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::{Current, config_document, pipeline_document, tenant_document};
-pub use description::{AssetDescription, KeyDescription, ModelDescription, PluginDescription};
+pub use description::{
+    AssetDescription, KeyDescription, ModelDescription, PluginDescription, RuntimeDescription,
+};
 pub use desired::tenant::is_same;
 pub use desired::{Desired, Model, Tenant, TenantFile, Token};
 pub use difference::{Difference, differences};

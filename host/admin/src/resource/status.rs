@@ -89,6 +89,7 @@ impl Status {
         let tenants =
             snapshot.tenants.iter().filter(|(name, _)| token_scope.has_tenant(name.as_str()));
         let jobs = state.control.jobs();
+        let (runtimes, reloaded_plugins) = state.control.runtimes();
         let observer = state.scrapes.observer();
         write(&StatusDocument {
             version: env!("CARGO_PKG_VERSION"),
@@ -101,6 +102,8 @@ impl Status {
                 log: LogDocument { dropped_lines: state.log.dropped() },
                 tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report().into())).collect(),
                 jobs: jobs.iter().map(JobDocument::of).collect(),
+                runtimes: runtimes.into_iter().map(Into::into).collect(),
+                reloaded_plugins,
                 replicas,
             }),
             models: models.collect(),

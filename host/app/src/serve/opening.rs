@@ -26,6 +26,15 @@ pub(super) struct Children {
 }
 
 impl Children {
+    /// The end of a text about the start: how many plugins are being compiled, or loaded into a
+    /// runtime that is another one than before, and how many runtimes are. Empty if there are none.
+    pub(super) fn shown(&self) -> String {
+        match self.compilers.status().len() {
+            0 => String::new(),
+            count => format!(", plugins and runtimes that are being compiled: {count}"),
+        }
+    }
+
     /// End all jobs, and accept no others.
     pub(super) fn stop(&self) {
         self.compilers.stop();

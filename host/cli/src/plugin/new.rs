@@ -7,13 +7,13 @@ mod js;
 mod python;
 mod rust;
 mod signature;
+mod tokenizer;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use gristmill_core::{ModelInfo, Name};
 
@@ -24,6 +24,7 @@ use super::language::Language;
 use super::model::{self, Loader, Model};
 use super::named_models::{self, Given, by_name};
 use super::sdk::{Sdks, template};
+use super::within::refuse_full;
 use crate::admin::{self, Admin};
 
 pub(crate) fn command() -> Command {
@@ -35,14 +36,16 @@ pub(crate) fn command() -> Command {
              gristmill plugin new scores --language rust --folder plugins/scores\n  \
              gristmill plugin new wine --language python --model wine.onnx\n  \
              gristmill plugin new wine --language js --model wine           one on the server\n  \
+             gristmill plugin new embed --language python --model bert.onnx --tokenizer tokenizer.json\n  \
              gristmill plugin new reader --language rust --model detect=det.onnx --model read=rec.onnx\n  \
                                                       a handler, with its names for models\n\n\
              The folder gets a plugin, its unit tests and a sample request. It needs no clone of \
              Gristmill: the SDK is in this program. With --model they fit the model's inputs and \
-             outputs: pictures if the only input is [n, 1 or 3, height, width] or has the channels \
-             last, a list of objects if each input is a column [n, 1], otherwise tensors as lists. \
-             NAME=MODEL, or several models, make a handler that runs each model once; a request to \
-             several is an object with a key for each, in which a picture is a text in base64.",
+             outputs: texts if it takes tokens (input_ids) and its tokenizer.json is there, pictures \
+             if the only input is [n, 1 or 3, height, width] or has the channels last, a list of \
+             objects if each input is a column [n, 1], otherwise tensors as lists. NAME=MODEL, or \
+             several models, make a handler that runs each model once; a request to several is an \
+             object with a key for each, in which a picture is a text in base64.",
         )
         .arg(Arg::new("name").value_name("NAME").required(true).help("The plugin's name"))
         .arg(
@@ -69,6 +72,16 @@ pub(crate) fn command() -> Command {
                      For a handler NAME=MODEL, once for each model",
                 ),
         )
+        .arg(
+            Arg::new("tokenizer")
+                .long("tokenizer")
+                .value_name("FILE")
+                .requires("model")
+                .help(
+                    "The tokenizer.json of a model whose inputs are input_ids: the plugin takes texts \
+                     [default: tokenizer.json beside the model's file, if it is there]",
+                ),
+        )
         .args(admin::arguments())
 }
 
@@ -76,6 +89,11 @@ pub(crate) fn command() -> Command {
 pub(super) const REUSE_HINT: &str = "\
 With instance_reuse = \"tenant\" an interpreter stays as it is for later requests of the pipeline. A call \
 then takes less than half of the time, but what a request leaves in globals, the next one finds.";
+
+/// What is said of a model of tokens without its tokenizer.
+const TOKENIZER_HINT: &str = "\
+A model takes the tokens of texts (input_ids), and so does this plugin: its requests have their numbers. With \
+--tokenizer FILE, the tokenizer.json beside the model that was exported, a plugin takes texts.";
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let argument = |name: &str| matches.get_one::<String>(name).map(String::as_str);
@@ -85,6 +103,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let folder = PathBuf::from(argument("folder").unwrap_or(&name));
     let models = models(matches)?;
     let fitted = fitted(&models, &name, language, matches)?;
+    let lacks_tokenizer = fitted.as_ref().is_some_and(|fitted| fitted.lacks_tokenizer);
     make(&name, language, &folder, fitted)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
@@ -95,6 +114,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     }
     if [Language::Python, Language::Js].contains(&language) {
         println!("\n{}", REUSE_HINT);
+    }
+    if lacks_tokenizer {
+        println!("\n{TOKENIZER_HINT}");
     }
     Ok(())
 }
@@ -107,6 +129,17 @@ enum ModelsOf {
     Pair(Model),
     /// A handler, and the names that its code has for models.
     Handler(BTreeMap<Name, Model>),
+}
+
+impl ModelsOf {
+    /// The models, in the order of the names.
+    fn all(&self) -> Vec<&Model> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::Pair(model) => vec![model],
+            Self::Handler(models) => models.values().collect(),
+        }
+    }
 }
 
 /// The models that the command line names.
@@ -192,6 +225,8 @@ struct Fitted {
     /// Whether its tests decode pictures.
     is_of_pictures: bool,
     is_handler: bool,
+    /// Whether it would take texts if it had the file that makes tokens of them.
+    lacks_tokenizer: bool,
 }
 
 /// The files of a plugin for models.
@@ -201,11 +236,7 @@ fn fitted(
     language: Language,
     matches: &ArgMatches,
 ) -> Result<Option<Fitted>> {
-    let is_of_files = match models {
-        ModelsOf::Nothing => false,
-        ModelsOf::Pair(model) => matches!(model, Model::File(_)),
-        ModelsOf::Handler(models) => models.values().any(|model| matches!(model, Model::File(_))),
-    };
+    let is_of_files = models.all().iter().any(|model| matches!(model, Model::File(_)));
     let loader = is_of_files.then(|| Loader::open(None, &model::pool())).transpose()?;
     let read = |model: &Model| read_model(model, loader.as_ref(), matches);
     let signatures: Vec<(Option<&Name>, String, Signature)> = match models {
@@ -223,15 +254,20 @@ fn fitted(
             signatures
         }
     };
-    let plugin = PluginFit::new(name, &signatures)?;
+    let tokenizer = tokenizer::read(&models.all(), &signatures, matches)?;
+    let plugin = PluginFit::new(name, &signatures, tokenizer.as_deref())?;
     let files = match language {
         Language::Python => python::files(&plugin)?,
         Language::Js => js::files(&plugin)?,
         Language::Rust => rust::files(&plugin)?,
         Language::C => c::files(&plugin)?,
     };
-    let is_handler = plugin.only().is_none();
-    Ok(Some(Fitted { files, is_of_pictures: plugin.is_of_pictures(), is_handler }))
+    Ok(Some(Fitted {
+        files,
+        is_of_pictures: plugin.is_of_pictures(),
+        is_handler: plugin.only().is_none(),
+        lacks_tokenizer: plugin.lacks_tokenizer(),
+    }))
 }
 
 /// What comments call a model, and what it takes and gives.
@@ -276,13 +312,7 @@ const PICTURES_IN_TESTS: &str = "\
 
 /// Write the files of the template. `fitted` replaces its plugin, tests and requests.
 fn make(name: &str, language: Language, folder: &Path, fitted: Option<Fitted>) -> Result<()> {
-    match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => bail!("{} is not empty: name another folder with --folder", folder.display()),
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(|| folder.display().to_string());
-        }
-        _ => {}
-    }
+    refuse_full(folder)?;
     let sdk = Sdks::unpack(&BuildFolder::open()?)?.of(language).display().to_string();
     let is_replaced = |fitted: &Fitted, path: &str| {
         path.starts_with("requests/") || fitted.files.iter().any(|(new, _)| *new == path)

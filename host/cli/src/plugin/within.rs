@@ -1,5 +1,8 @@
-//! Paths that a plugin's own files name. Someone else may have written those files.
+//! Paths that a plugin's own files name. Someone else may have written those files. And folders in
+//! which commands make files.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -33,9 +36,22 @@ pub(crate) fn inside(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Refuse a folder with something in it. One that is not there is made later.
+///
+/// # Errors
+/// It is not empty, or cannot be read.
+pub(super) fn refuse_full(folder: &Path) -> Result<()> {
+    match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => bail!("{} is not empty: name another folder with --folder", folder.display()),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| folder.display().to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use gristmill_core::{Digest, Name, PluginLimits};
-use gristmill_sandbox::{Grant, JobStatus, Plugin, Sandbox};
+use gristmill_sandbox::{Grant, JobStatus, Plugin, RuntimeStatus, Sandbox};
 use gristmill_state::Desired;
 use gristmill_store::{Received, Store};
 use parking_lot::Mutex;
@@ -58,6 +58,11 @@ impl Plugins {
     /// Plugins that are being compiled, or wait for it.
     pub(crate) fn jobs(&self) -> Vec<JobStatus> {
         self.sandbox.jobs()
+    }
+
+    /// The runtimes of languages, and how many plugins were loaded into another one before.
+    pub(crate) fn runtimes(&self) -> (Vec<RuntimeStatus>, u64) {
+        (self.sandbox.runtimes(), self.sandbox.reloaded_plugins())
     }
 
     /// The plugin of this digest, or the reason why it is not loaded. None if neither is known.

@@ -4,6 +4,8 @@ use super::*;
 
 use crate::check_component::Bounds;
 use crate::compile::{Kind, Verdict, write_answer};
+use crate::language::Language;
+use crate::runtime::CompiledRuntime;
 
 #[test]
 fn the_checksum_is_hmac_sha_256() {
@@ -91,6 +93,31 @@ fn what_was_kept_is_found_again() {
     let cached = fixture.cache().get(&fixture.engine, &request).unwrap();
     assert!(cached.about.pre && !cached.about.post);
     assert!(fixture.cache().get(&fixture.engine, &fixture.request(2)).is_none());
+}
+
+#[test]
+fn sources_are_loaded_again_if_their_runtime_is_another_one() {
+    let fixture = Fixture::new();
+    let of_runtime = |number: u8| {
+        let runtime = CompiledRuntime {
+            language: Language::Python,
+            digest: Digest::from_bytes([number; 32]),
+            file: "python.wasm".into(),
+            code: None,
+        };
+        CompileRequest { kind: Kind::Plugin(vec![runtime]), ..fixture.request(1) }
+    };
+    let before = of_runtime(7);
+    let digest = Some(Digest::from_bytes([7; 32]));
+    fixture.keep(&before, &fixture.answer(&before, |about| about.runtime = digest)).unwrap();
+    let cache = fixture.cache();
+    assert!(cache.get(&fixture.engine, &before).is_some());
+    assert_eq!(cache.of_other_runtimes(), 0);
+    // They count once, however often they are looked for.
+    for _ in 0..2 {
+        assert!(cache.get(&fixture.engine, &of_runtime(8)).is_none());
+        assert_eq!(cache.of_other_runtimes(), 1);
+    }
 }
 
 #[test]

@@ -72,6 +72,15 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:sockets/udp-create-socket@0.2",
 ];
 
+/// The beginnings of those that give a plugin nothing outside of its instance.
+const POWERLESS: [&str; 6] =
+    ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
+
+/// Whether an import gives a plugin nothing outside of its instance, as the table above says.
+pub(crate) fn is_powerless(import: &str) -> bool {
+    POWERLESS.iter().any(|beginning| import.starts_with(beginning))
+}
+
 /// The version of these interfaces, without the third number.
 pub(crate) const VERSION: &str = "@0.2";
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gristmill_core::Digest;
@@ -42,11 +43,33 @@ pub(crate) struct InstalledRuntime {
     pub(crate) digest: Digest,
     pub(crate) file: PathBuf,
     linked: OnceCell<Arc<LinkedRuntime>>,
+    /// Whether its code could not be loaded the last time.
+    failed: AtomicBool,
+}
+
+/// A runtime as one server has it. The digest of its file is its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuntimeVersion {
+    /// The language.
+    pub language: Language,
+    /// The digest of its file.
+    pub digest: Digest,
+}
+
+/// A runtime and its state, for the status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuntimeStatus {
+    /// The runtime.
+    pub version: RuntimeVersion,
+    /// Whether its code is loaded.
+    pub is_loaded: bool,
+    /// Whether its code could not be loaded the last time. The log says why.
+    pub has_failed: bool,
 }
 
 /// A runtime whose code is loaded.
 pub(crate) struct LinkedRuntime {
-    pub(crate) language: Language,
+    pub(crate) version: RuntimeVersion,
     /// The host's functions and the runtime's code.
     pub(crate) linker: Linker<StoreData>,
     /// The component that exports the code, for profiles.
@@ -79,7 +102,8 @@ impl InstalledRuntimes {
                     Err(error) => return Err(error),
                 };
                 let digest = Digest::of(&content);
-                found.push(InstalledRuntime { language, digest, file, linked: OnceCell::new() });
+                let (linked, failed) = (OnceCell::new(), AtomicBool::new(false));
+                found.push(InstalledRuntime { language, digest, file, linked, failed });
                 break;
             }
         }
@@ -98,6 +122,16 @@ impl InstalledRuntimes {
     /// The runtime whose file has this digest.
     pub(crate) fn with_digest(&self, digest: Digest) -> io::Result<Option<&InstalledRuntime>> {
         Ok(self.all()?.iter().find(|runtime| runtime.digest == digest))
+    }
+
+    /// Those whose files were read, for the status. Never waits.
+    pub(crate) fn statuses(&self) -> Vec<RuntimeStatus> {
+        let status = |runtime: &InstalledRuntime| RuntimeStatus {
+            version: runtime.version(),
+            is_loaded: runtime.linked.get().is_some(),
+            has_failed: runtime.failed.load(Ordering::Relaxed),
+        };
+        self.found.get().into_iter().flatten().map(status).collect()
     }
 
     /// All of them, for the child that loads sources.
@@ -144,13 +178,19 @@ impl InstalledRuntime {
         Digest::of(format!("gristmill runtime code 1 {}", self.digest).as_bytes())
     }
 
+    pub(crate) fn version(&self) -> RuntimeVersion {
+        RuntimeVersion { language: self.language, digest: self.digest }
+    }
+
     /// Its loaded code. The first caller loads it.
     pub(crate) async fn linked<E>(
         &self,
         load: impl Future<Output = Result<LinkedRuntime, E>>,
     ) -> Result<Arc<LinkedRuntime>, E> {
         let load = async { load.await.map(Arc::new) };
-        self.linked.get_or_try_init(|| load).await.cloned()
+        let linked = self.linked.get_or_try_init(|| load).await.cloned();
+        self.failed.store(linked.is_err(), Ordering::Relaxed);
+        linked
     }
 }
 

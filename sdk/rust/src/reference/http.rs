@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::http::{HttpError, HttpRequest, HttpResponse, Target};
+use crate::http::{HttpError, HttpRequest, HttpResponse, UrlParts};
 
 /// What a service answers.
 pub(crate) type Answers = dyn Fn(&HttpRequest) -> HttpResponse;
@@ -29,7 +29,10 @@ pub(crate) fn remove(service: &Rc<Service>) {
     SERVICES.with_borrow_mut(|services| services.retain(|other| !Rc::ptr_eq(other, service)));
 }
 
-pub(crate) fn send(request: &HttpRequest, target: &Target<'_>) -> Result<HttpResponse, HttpError> {
+pub(crate) fn send(
+    request: &HttpRequest,
+    target: &UrlParts<'_>,
+) -> Result<HttpResponse, HttpError> {
     let scheme = if target.is_tls { "https" } else { "http" };
     let origin = format!("{scheme}://{}", target.authority);
     let named = |service: &&Rc<Service>| service.origin == origin;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
 use gristmill_control::JobStatus;
-use gristmill_core::Underway;
-use gristmill_state::rfc3339;
+use gristmill_core::{Digest, Underway};
+use gristmill_sandbox::RuntimeStatus;
+use gristmill_state::{DigestText, rfc3339};
 use gristmill_transport::TlsReport;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -29,6 +30,11 @@ pub(super) struct ServerDocument<'a> {
     pub(super) tls: BTreeMap<&'static str, TlsDocument>,
     /// Work in child processes: the running jobs and the waiting ones.
     pub(super) jobs: Vec<JobDocument<'a>>,
+    /// The runtimes of languages, once a plugin needed one or the server loaded them at its start.
+    pub(super) runtimes: Vec<RuntimeDocument>,
+    /// Plugins whose sources were loaded again since the start, because their runtime is another
+    /// one than before. `jobs` has those that wait; those that failed are `failed` in `tenants`.
+    pub(super) reloaded_plugins: u64,
     /// If the store is shared.
     #[schema(schema_with = maybe::<ReplicasDocument>)]
     #[serde(flatten)]
@@ -160,6 +166,30 @@ impl From<TlsReport> for TlsDocument {
             handshakes_failed: report.handshakes_failed,
             without_tls: report.without_tls,
         }
+    }
+}
+
+/// A runtime of a language.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RuntimeStatus)]
+pub(super) struct RuntimeDocument {
+    language: &'static str,
+    /// The digest of its file, which is its version.
+    #[schema(value_type = DigestText)]
+    digest: Digest,
+    /// `ready`, `unused`, or `failed` if its code could not be loaded the last time: the log says
+    /// why.
+    state: &'static str,
+}
+
+impl From<RuntimeStatus> for RuntimeDocument {
+    fn from(RuntimeStatus { version, is_loaded, has_failed }: RuntimeStatus) -> Self {
+        let state = match (is_loaded, has_failed) {
+            (true, _) => "ready",
+            (false, true) => "failed",
+            (false, false) => "unused",
+        };
+        Self { language: version.language.name(), digest: version.digest, state }
     }
 }
 

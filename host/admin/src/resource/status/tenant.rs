@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use gristmill_core::{Digest, Name};
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{Access, Pipeline, PluginState, QuotaLimits, Tenant};
-use gristmill_state::{DigestText, ModelNameText, NameText};
+use gristmill_state::{DigestText, ModelNameText, NameText, RuntimeDescription};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -122,10 +122,15 @@ struct PluginDocument<'a> {
     /// The world that it is of, by its exports.
     #[serde(skip_serializing_if = "Option::is_none")]
     world: Option<&'static str>,
-    /// The interfaces that it imports.
+    /// The runtime that runs it, if it was uploaded as sources.
+    #[schema(value_type = Option<RuntimeDescription>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime: Option<RuntimeDescription>,
+    /// The interfaces that it imports, without those of WASI that give no plugin anything outside
+    /// of its instance.
     #[schema(value_type = Option<Vec<String>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    imports: Option<&'a [String]>,
+    imports: Option<Vec<&'a str>>,
     /// The earlier versions that stay loaded, by their numbers.
     #[schema(value_type = Option<BTreeMap<String, Object>>)]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -151,7 +156,8 @@ impl<'a> PluginDocument<'a> {
             state: if loaded.is_some() { "ready" } else { "failed" },
             reason: plugin.as_ref().err().map(String::as_str),
             world: loaded.map(|plugin| plugin.roles().world()),
-            imports: loaded.map(|plugin| plugin.imports()),
+            runtime: loaded.and_then(|plugin| plugin.runtime()).map(Into::into),
+            imports: loaded.map(|plugin| plugin.imports_with_power().collect()),
             kept_versions: BTreeMap::new(),
         }
     }

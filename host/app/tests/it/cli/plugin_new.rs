@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::admin_api::make;
 use crate::support::cli::{Cli, gristmill};
 use crate::support::files;
+use crate::support::onnx::{Graph, Set};
 use crate::support::server::Server;
 use crate::support::words::assert_names;
 
@@ -86,6 +87,69 @@ fn a_handler_for_several_models_answers_at_once() {
         assert_eq!(scores.as_array().map(Vec::len), Some(2), "{language}: {answer}");
         assert!(scores[0][0].is_f64() && scores[0] == scores[1], "{language}: {answer}");
     }
+}
+
+/// A model of texts: a vector of four numbers for each token, and the number of tokens.
+fn model_of_texts() -> Vec<u8> {
+    let as_float = [("to", Set::Int(1))];
+    Graph::default()
+        .numbers_in("input_ids", &[-1, -1])
+        .numbers_in("attention_mask", &[-1, -1])
+        .constant("last", &[1], &[-1])
+        .fractions("factors", &[4], &[0.1, 0.2, 0.3, 0.4])
+        .node_set("Cast", &["input_ids"], &["ids"], &as_float)
+        .node("Unsqueeze", &["ids", "last"], &["columns"])
+        .node("Mul", &["columns", "factors"], &["last_hidden_state"])
+        .node_set("Cast", &["attention_mask"], &["mask"], &as_float)
+        .node_set("ReduceSum", &["mask", "last"], &["lengths"], &[("keepdims", Set::Int(0))])
+        .floats_out("last_hidden_state", &[-1, -1, 4])
+        .floats_out("lengths", &[-1])
+        .model()
+}
+
+#[test]
+fn a_plugin_for_a_model_of_texts_answers_at_once() {
+    // The tokenizer beside the model is taken.
+    let exported = tempfile::tempdir().unwrap();
+    let tokenizer = files::root().join("host/text/tests/fixtures/word_piece.json");
+    fs::copy(&tokenizer, exported.path().join("tokenizer.json")).unwrap();
+    let model = exported.path().canonicalize().unwrap().join("model.onnx");
+    fs::write(&model, model_of_texts()).unwrap();
+    let models = [model.display().to_string()];
+    let answers = ["python", "js", "rust", "c"].map(|language| answer(language, &models));
+    for answer in &answers {
+        assert_eq!(answer["lengths"], answers[0]["lengths"], "{answer}");
+        assert!(answer["lengths"][1].as_f64().unwrap() >= 2.0, "{answer}");
+    }
+    let [python, js, rust, c] = answers.map(|answer| answer["last_hidden_state"].clone());
+    let vector = python[1].as_array().unwrap();
+    let square: f64 = vector.iter().map(|value| value.as_f64().unwrap().powi(2)).sum();
+    assert!(vector.len() == 4 && (square - 1.0).abs() < 1e-5, "{python}");
+    assert!(js == python && rust == python, "{python}, {js}, {rust}");
+    // In C no function makes one vector of those of a text's tokens.
+    assert_eq!(c, json!([2, 32, 4]));
+}
+
+#[test]
+fn a_tokenizer_is_that_of_a_model_of_texts() {
+    let cli = Cli::new();
+    cli.write("model.onnx", model_of_texts());
+    cli.write("no.json", "{}");
+    let new = ["plugin", "new", "fitted", "--language", "python", "--model"];
+    let refused = |more: &[&str]| cli.refused(&[&new[..], more].concat());
+    let ranker = model("ranker");
+    let error = refused(&[&ranker, "--tokenizer", "no.json"]);
+    assert_names(&error, &["no.json is not a tokenizer.json", "no object \"model\""]);
+    cli.write("words.json", r#"{ "model": {} }"#);
+    let error = refused(&[&ranker, "--tokenizer", "words.json"]);
+    assert_names(&error, &["--tokenizer is given, but no model takes tokens", "input_ids"]);
+    let error = refused(&["model.onnx", "--tokenizer", "none.json"]);
+    assert_names(&error, &["--tokenizer: cannot read none.json"]);
+    // Without one the plugin takes tokens.
+    let made = cli.ok(&[&new[..], &["model.onnx"]].concat());
+    assert_names(&made, &["With --tokenizer FILE"]);
+    let app = fs::read_to_string(cli.folder().join("fitted/app.py")).unwrap();
+    assert_names(&app, &["tensor_at(request, \"/input_ids\", Dtype.INT64, [None, None])"]);
 }
 
 #[test]

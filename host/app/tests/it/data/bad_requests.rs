@@ -29,6 +29,8 @@ fn an_unknown_pipeline() {
 
     let answer = server.data.with_token("the-key-of-other-1").post("/v1/other/infer", b"");
     answer.refused(404, "pipeline_not_found", &["tenant \"other\" has no pipeline"]);
+    let answer = server.data.with_token("the-key-of-other-1").post("/v1/other/infer/it", b"");
+    answer.refused(404, "pipeline_not_found", &["tenant \"other\" has no pipeline"]);
 }
 
 #[test]

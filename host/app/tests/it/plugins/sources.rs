@@ -5,10 +5,13 @@ use std::fs;
 use gristmill_sandbox::{Archive, Language, Manifest};
 use serde_json::{Value, json};
 
+use crate::support::admin_api::read;
+use crate::support::cli::Cli;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
+use crate::support::words::assert_names;
 use crate::support::{files, onnx};
 
 /// An archive of these files, whose module is `app`.
@@ -106,6 +109,29 @@ fn sources_answer_as_their_component_does_and_are_kept_compiled() {
     // The server gives the archive back.
     let content = server.admin.get("/admin/v1/tenants/acme/plugins/digits/content");
     assert_eq!(content.body, file);
+    let cli = Cli::of(&server);
+    let read_back = ["plugin", "content", "digits", "--tenant", "acme"];
+    assert_names(&cli.ok(&read_back), &["digits has the sources of acme/digits, in python"]);
+    assert_eq!(fs::read_to_string(cli.folder().join("digits/app.py")).unwrap(), app);
+    assert_names(&cli.refused(&read_back), &["digits is not empty"]);
+    // Its document and the status say which runtime runs it, and the log does not.
+    let about = read(&server, "tenants/acme/plugins/digits");
+    let status = server.status();
+    assert_eq!(about["runtime"]["language"], "python");
+    let of_status = status["runtimes"].as_array().unwrap().iter();
+    let mut of_python = of_status.filter(|runtime| runtime["language"] == "python");
+    let python = of_python.next().unwrap();
+    assert_eq!(
+        (&python["digest"], &python["state"]),
+        (&about["runtime"]["digest"], &json!("ready"))
+    );
+    let served = &status["tenants"]["acme"]["plugins"]["digits"];
+    assert_eq!((&served["runtime"], &served["state"]), (&about["runtime"], &json!("ready")));
+    assert_eq!(status["reloaded_plugins"], 0);
+    let imports = about["imports"].as_array().unwrap();
+    let is_of = |import: &Value, beginning| import.as_str().unwrap().starts_with(beginning);
+    assert!(imports.iter().any(|import| is_of(import, "gristmill:plugin/tensors")), "{about}");
+    assert!(!imports.iter().any(|import| is_of(import, "wasi:cli")), "{about}");
     // After a restart the memory comes from the cache.
     let server = server.kill().start();
     server.assert_reads_digits("acme");

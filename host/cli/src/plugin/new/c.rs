@@ -9,8 +9,8 @@ use anyhow::Result;
 use gristmill_core::Dtype;
 
 use self::words::{dtype, quoted, shape};
-use super::fit::{Files, Fit, PluginFit};
-use super::signature::{Picture, Requests, is_large};
+use super::fit::{Files, Fit, LENGTHS, PluginFit};
+use super::signature::{Picture, Requests, Texts};
 
 /// The files that replace those of the template.
 ///
@@ -21,19 +21,24 @@ pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
         Some(fit) => unit_tests::tests(plugin, fit),
         None => unit_tests::handler_tests(plugin),
     };
-    Ok(vec![
-        ("plugin.c", code(plugin).into_bytes()),
-        ("plugin_test.c", tests.into_bytes()),
-        plugin.sample()?,
-    ])
+    let mut files =
+        vec![("plugin.c", code(plugin).into_bytes()), ("plugin_test.c", tests.into_bytes())];
+    files.extend(plugin.data()?);
+    Ok(files)
 }
 
 fn code(plugin: &PluginFit<'_>) -> String {
     let (first, models) = plugin.heading();
     let models = models.join("\n// ");
     let mut code = format!("// {first}\n//\n// {models}\n#include <gristmill_plugin.h>\n");
+    if plugin.is_of_texts() {
+        code += "#include <gristmill_text.h>\n";
+    }
     if plugin.is_of_tensors() {
         code += TENSOR_AT;
+    }
+    if plugin.is_of_texts() {
+        code += TOKENS_AT;
     }
     match plugin.only() {
         Some(fit) => code += &processor(fit),
@@ -102,6 +107,9 @@ fn input_lines(fit: &Fit<'_>) -> String {
     if let Requests::Picture(picture) = &fit.requests {
         return lines + &picture_lines(fit, picture);
     }
+    if let Some(texts) = fit.texts() {
+        return lines + &tokens_lines(fit, texts);
+    }
     for (at, input) in fit.model.inputs.iter().enumerate() {
         let (name, dtype) = (quoted(&input.name), dtype(input.dtype));
         let _ = match fit.requests {
@@ -145,6 +153,51 @@ static gm_status tensor_at(const gm_request *request, const char *pointer, gm_dt
     return GM_OK;
 }
 "#;
+
+/// The function that a plugin for texts has, besides that for tensors.
+const TOKENS_AT: &str = r#"
+// The tokens of the texts at a JSON Pointer, "" for the whole body, by tokenizer.json in assets/.
+// Rows are filled up to the smallest of the lengths that fits, since rows of one length share
+// batches. Longer texts are cut off.
+static gm_status tokens_at(const gm_request *request, const char *pointer, const uint32_t *lengths,
+                           size_t count, bool is_int32, gm_encoded *out) {
+    gm_tensor *strings;
+    GM_TRY(tensor_at(request, pointer, GM_STRING, GM_SHAPE(GM_ANY), &strings));
+    if (gm_tensor_shape(strings).dims[0] == 0)
+        return gm_invalid_input("%s has no texts", *pointer ? pointer : "the body");
+    gm_texts texts = {.tensor = strings};
+    gm_encode_options options = {.max_length = lengths[count - 1],
+                                 .lengths = lengths,
+                                 .lengths_count = count,
+                                 .is_int32 = is_int32};
+    return gm_encode("tokenizer.json", &texts, NULL, &options, out);
+}
+"#;
+
+/// The lines that make the inputs of texts.
+fn tokens_lines(fit: &Fit<'_>, texts: &Texts) -> String {
+    let lengths = texts.length.map_or(LENGTHS.to_owned(), |length| length.to_string());
+    let count = lengths.split(',').count();
+    let (place, is_int32) = (quoted(&fit.place), texts.dtype == Dtype::Int32);
+    let mut lines = String::new();
+    if texts.length.is_none() {
+        lines += "    // The most that the model takes is in its config.json (max_position_embeddings).\n";
+    }
+    let _ = write!(
+        lines,
+        "    static const uint32_t lengths[] = {{{lengths}}};\n    gm_encoded tokens;\n    \
+         GM_TRY(tokens_at(request, {place}, lengths, {count}, {is_int32}, &tokens));\n"
+    );
+    for (at, input) in fit.model.inputs.iter().enumerate() {
+        let part = match &*input.name {
+            "input_ids" => "ids",
+            "attention_mask" => "attention_mask",
+            _ => "type_ids",
+        };
+        let _ = writeln!(lines, "    input_{at} = tokens.{part};");
+    }
+    lines
+}
 
 /// The lines that make `input_0` of a picture.
 fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
@@ -224,7 +277,7 @@ fn answer_lines(fit: &Fit<'_>) -> String {
             lines,
             "    GM_TRY(gm_outputs_get(outputs, {name}, &output));\n    gm_json_key(answer, {name});"
         );
-        lines += match is_large(output) {
+        lines += match fit.is_left_out(output) {
             false => "    GM_TRY(gm_json_put_tensor(answer, output));\n",
             true => {
                 "    // Too large for an answer: take out what clients need, in place of its shape.\n    \

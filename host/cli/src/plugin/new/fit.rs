@@ -1,18 +1,20 @@
 //! What a plugin that is made for models does with each of them.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gristmill_core::{Dtype, Name, TensorInfo};
 use serde_json::Value;
 
-use super::signature::{Picture, Requests, Signature, dims, shown};
+use super::signature::{Picture, Requests, Signature, Texts, dims, is_large, shown};
 
 /// A plugin that is written for models: a handler, or one with both calls around its only model.
 pub(super) struct PluginFit<'a> {
     /// The plugin's name.
     pub(super) name: &'a str,
     models: Vec<Fit<'a>>,
+    /// The file by which texts become tokens.
+    tokenizer: Option<&'a [u8]>,
 }
 
 /// What a plugin does for one of its models.
@@ -27,9 +29,17 @@ pub(super) struct Fit<'a> {
     pub(super) place: String,
 }
 
-/// What the heading says of a model of tokens, which only its own tokenizer makes of texts.
-const TOKENS: &str =
-    "For texts: its tokenizer.json in assets/, and Tokenizer of sdk/guides/text.md";
+/// What the heading says of a model of tokens without its tokenizer.
+const TOKENS: &str = "For texts: its tokenizer.json with `gristmill plugin new --tokenizer FILE`, or \
+                      by hand as sdk/guides/text.md";
+
+/// Where the plugin has the file that makes tokens of texts, and its name among the assets.
+const TOKENIZER_FILE: &str = "assets/tokenizer.json";
+pub(super) const TOKENIZER: &str = "tokenizer.json";
+
+/// The lengths to which rows of tokens are filled up, if the model takes any. Longer texts are cut
+/// off.
+pub(super) const LENGTHS: &str = "32, 64, 128, 256";
 
 /// Files of a plugin's folder: their paths and contents.
 pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
@@ -39,13 +49,14 @@ impl<'a> PluginFit<'a> {
     /// the model. Without a name, it is the only model of a plugin that is not a handler.
     ///
     /// The request of a plugin with one model is that model's. With several it is an object with a
-    /// key for each.
+    /// key for each. With a `tokenizer`, models of tokens get them from texts.
     ///
     /// # Errors
-    /// An input is too large for a sample.
+    /// An input is too large for a sample, or no model takes tokens.
     pub(super) fn new(
         name: &'a str,
         models: &'a [(Option<&'a Name>, String, Signature)],
+        tokenizer: Option<&'a [u8]>,
     ) -> Result<Self> {
         let fit = |(own_name, called, model): &'a (Option<&'a Name>, String, Signature)| {
             let own_name = own_name.map(Name::as_str);
@@ -54,9 +65,16 @@ impl<'a> PluginFit<'a> {
                 Some(own_name) if models.len() > 1 => format!("/{own_name}"),
                 _ => String::new(),
             };
-            Fit::new(own_name, called, model, place)
+            Fit::new(own_name, called, model, place, tokenizer.is_some())
         };
-        Ok(Self { name, models: models.iter().map(fit).collect::<Result<_>>()? })
+        let models: Vec<_> = models.iter().map(fit).collect::<Result<_>>()?;
+        ensure!(
+            tokenizer.is_none() || models.iter().any(|fit| fit.texts().is_some()),
+            "--tokenizer is given, but no model takes tokens: one that does has an input input_ids, \
+             and maybe attention_mask and token_type_ids, all INT64 or all INT32, [-1,-1] or \
+             [-1,LENGTH]"
+        );
+        Ok(Self { name, models, tokenizer })
     }
 
     pub(super) fn models(&self) -> &[Fit<'a>] {
@@ -80,7 +98,7 @@ impl<'a> PluginFit<'a> {
     pub(super) fn heading(&self) -> (String, Vec<String>) {
         let name = self.name;
         let mut models: Vec<_> = self.models.iter().map(Fit::heading).collect();
-        if self.models.iter().any(Fit::is_of_tokens) {
+        if self.lacks_tokenizer() {
             models.push(TOKENS.to_owned());
         }
         let what = match &self.models[..] {
@@ -92,8 +110,29 @@ impl<'a> PluginFit<'a> {
         (format!("{name}: {what}."), models)
     }
 
-    /// The sample request.
-    pub(super) fn sample(&self) -> Result<(&'static str, Vec<u8>)> {
+    /// Whether it would take texts if it had the file that makes tokens of them.
+    pub(super) fn lacks_tokenizer(&self) -> bool {
+        self.models.iter().any(|fit| fit.is_of_tokens() && fit.texts().is_none())
+    }
+
+    /// Whether the host makes tokens of texts for it.
+    pub(super) fn is_of_texts(&self) -> bool {
+        self.tokenizer.is_some()
+    }
+
+    /// Whether a model takes rows of tokens of any length.
+    pub(super) fn has_open_lengths(&self) -> bool {
+        self.models.iter().filter_map(Fit::texts).any(|texts| texts.length.is_none())
+    }
+
+    /// The sample request, and the tokenizer's file.
+    pub(super) fn data(&self) -> Result<Files> {
+        let mut files = vec![self.sample()?];
+        files.extend(self.tokenizer.map(|file| (TOKENIZER_FILE, file.to_vec())));
+        Ok(files)
+    }
+
+    fn sample(&self) -> Result<(&'static str, Vec<u8>)> {
         let json = |sample: Value| ("requests/sample.json", format!("{sample}\n").into_bytes());
         Ok(match &self.models[..] {
             [Fit { requests: Requests::Picture(picture), .. }] => {
@@ -116,14 +155,15 @@ impl<'a> PluginFit<'a> {
 
     /// Whether it has inputs that are tensors in the request.
     pub(super) fn is_of_tensors(&self) -> bool {
-        self.models.iter().any(|fit| matches!(fit.requests, Requests::Tensors))
+        let is_so = |fit: &Fit<'_>| matches!(fit.requests, Requests::Texts(_) | Requests::Tensors);
+        self.models.iter().any(is_so)
     }
 
     /// Whether it names element types.
     pub(super) fn names_dtypes(&self) -> bool {
         self.models.iter().any(|fit| match fit.requests {
             Requests::Picture(_) => fit.model.inputs[0].dtype == Dtype::Uint8,
-            Requests::Objects | Requests::Tensors => true,
+            Requests::Texts(_) | Requests::Objects | Requests::Tensors => true,
         })
     }
 
@@ -131,7 +171,7 @@ impl<'a> PluginFit<'a> {
     pub(super) fn pictures(&self) -> impl Iterator<Item = (&Picture, &Fit<'a>)> {
         self.models.iter().filter_map(|fit| match &fit.requests {
             Requests::Picture(picture) => Some((picture, fit)),
-            Requests::Objects | Requests::Tensors => None,
+            Requests::Texts(_) | Requests::Objects | Requests::Tensors => None,
         })
     }
 
@@ -170,8 +210,9 @@ impl<'a> Fit<'a> {
         called: &str,
         model: &'a Signature,
         place: String,
+        has_tokenizer: bool,
     ) -> Result<Self> {
-        let requests = Requests::of(model);
+        let requests = Requests::of(model, has_tokenizer);
         model.check(&requests)?;
         Ok(Self { own_name, called: shown(called), requests, model, place })
     }
@@ -189,13 +230,43 @@ impl<'a> Fit<'a> {
     fn sample(&self) -> Result<Value> {
         Ok(match &self.requests {
             Requests::Picture(picture) => STANDARD.encode(picture.sample()?).into(),
-            Requests::Objects | Requests::Tensors => self.requests.sample(self.model),
+            Requests::Texts(_) | Requests::Objects | Requests::Tensors => {
+                self.requests.sample(self.model)
+            }
         })
     }
 
     /// Whether it takes the numbers of tokens, by the name that exporters of text models give them.
     fn is_of_tokens(&self) -> bool {
         self.model.inputs.iter().any(|input| &*input.name == "input_ids")
+    }
+
+    /// The texts that it takes.
+    pub(super) fn texts(&self) -> Option<&Texts> {
+        match &self.requests {
+            Requests::Texts(texts) => Some(texts),
+            _ => None,
+        }
+    }
+
+    /// Whether an output has a vector for each token of texts. A plugin around the model makes one
+    /// vector for each text of them.
+    pub(super) fn is_pooled(&self, output: &TensorInfo) -> bool {
+        let Some(texts) = self.texts().filter(|_| self.own_name.is_none()) else { return false };
+        let fits = |length: Option<usize>| length.is_none() || length == texts.length;
+        output.dtype == Dtype::Float32
+            && matches!(output.dims[..], [None, length, Some(_)] if fits(length))
+    }
+
+    /// Whether one of its outputs is pooled.
+    pub(super) fn has_pooled(&self) -> bool {
+        self.model.outputs.iter().any(|output| self.is_pooled(output))
+    }
+
+    /// Whether an output is not written into the answer, which has at most 4 MiB: it is large, or
+    /// has a vector for each token.
+    pub(super) fn is_left_out(&self, output: &TensorInfo) -> bool {
+        is_large(output) || self.texts().is_some() && output.dims.len() > 2
     }
 
     fn is_of_picture(&self) -> bool {
@@ -205,6 +276,7 @@ impl<'a> Fit<'a> {
     /// The sizes that the sample's tensor for an input has.
     pub(super) fn input_dims(&self, input: &TensorInfo) -> Vec<usize> {
         match &self.requests {
+            Requests::Texts(texts) => texts.dims().to_vec(),
             Requests::Picture(picture) => picture.dims().to_vec(),
             Requests::Objects | Requests::Tensors => dims(input),
         }
@@ -257,5 +329,16 @@ pub(super) fn of_models<T>(
             (name.as_ref(), "m.onnx".to_owned(), Signature { inputs, outputs })
         })
         .collect();
-    Ok(make(&PluginFit::new("a", &models)?))
+    Ok(make(&PluginFit::new("a", &models, None)?))
+}
+
+/// What `make` makes for a model of texts with these inputs and outputs, in a plugin around it.
+#[cfg(test)]
+pub(super) fn of_texts<T>(
+    inputs: Vec<TensorInfo>,
+    outputs: Vec<TensorInfo>,
+    make: impl FnOnce(&PluginFit<'_>) -> T,
+) -> Result<T> {
+    let models = [(None, "m.onnx".to_owned(), Signature { inputs, outputs })];
+    Ok(make(&PluginFit::new("a", &models, Some(b"{}"))?))
 }

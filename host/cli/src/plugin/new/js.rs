@@ -9,8 +9,8 @@ use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
 
 use self::words::{dtype, key, quoted};
-use super::fit::{Files, Fit, PluginFit};
-use super::signature::{Picture, Requests, is_large, sizes};
+use super::fit::{Files, Fit, LENGTHS, PluginFit, TOKENIZER};
+use super::signature::{Picture, Requests, Texts, sizes};
 
 /// The files that replace those of the template.
 ///
@@ -21,11 +21,10 @@ pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
         Some(fit) => unit_tests::tests(plugin, fit),
         None => unit_tests::handler_tests(plugin),
     };
-    Ok(vec![
-        ("plugin.js", code(plugin).into_bytes()),
-        ("test/plugin.test.js", tests.into_bytes()),
-        plugin.sample()?,
-    ])
+    let mut files =
+        vec![("plugin.js", code(plugin).into_bytes()), ("test/plugin.test.js", tests.into_bytes())];
+    files.extend(plugin.data()?);
+    Ok(files)
 }
 
 fn code(plugin: &PluginFit<'_>) -> String {
@@ -37,6 +36,9 @@ fn code(plugin: &PluginFit<'_>) -> String {
         pictures.any(|(picture, fit)| picture.is_normalised(fit.model.inputs[0].dtype));
     names.extend(is_imagenet.then_some("IMAGENET"));
     names.extend(plugin.only().is_none().then_some("models"));
+    names.extend(plugin.is_of_texts().then_some("Tokenizer"));
+    let has_pooled = plugin.models().iter().any(Fit::has_pooled);
+    names.extend(has_pooled.then_some("np"));
     names.sort_unstable();
     let (first, models) = plugin.heading();
     let mut code = format!(
@@ -46,13 +48,23 @@ fn code(plugin: &PluginFit<'_>) -> String {
         models.join("\n// "),
         names.join(", ")
     );
+    code += &text_constants(plugin);
     match plugin.only() {
         Some(fit) => {
             code += "/** @type {import('gristmill-plugin').Preprocess} */\n\
                      export function preprocess(context, request) {\n";
             code += &with_inputs(fit, "const inputs = ", ";");
-            code += "  return { inputs };\n}\n\n/** @type {import('gristmill-plugin').Postprocess} */\n\
-                     export function postprocess(context, outputs) {\n";
+            code += match has_pooled {
+                // What makes one vector of those of a text's tokens reads the mask.
+                true => MASK_AS_STATE,
+                false => "  return { inputs };\n",
+            };
+            let state = if has_pooled { ", state" } else { "" };
+            let _ = write!(
+                code,
+                "}}\n\n/** @type {{import('gristmill-plugin').Postprocess}} */\n\
+                 export function postprocess(context, outputs{state}) {{\n"
+            );
             code += &with_answer(fit, "return PluginResponse.json(", ");");
             code += "}\n";
         }
@@ -64,6 +76,12 @@ fn code(plugin: &PluginFit<'_>) -> String {
     }
     if plugin.is_of_tensors() {
         code += TENSOR_AT;
+    }
+    if plugin.is_of_texts() {
+        code += TOKENS_AT;
+    }
+    if has_pooled {
+        code += POOLED;
     }
     code
 }
@@ -112,7 +130,11 @@ fn with_inputs(fit: &Fit<'_>, before: &str, after: &str) -> String {
     if let Requests::Picture(picture) = &fit.requests {
         return picture_lines(fit, picture, before, after);
     }
-    let mut lines = format!("  {before}{{\n");
+    let mut lines = match fit.texts() {
+        Some(texts) => tokens_line(fit, texts),
+        None => String::new(),
+    };
+    let _ = writeln!(lines, "  {before}{{");
     for input in &fit.model.inputs {
         let _ = writeln!(lines, "    {},", input_line(fit, input));
     }
@@ -130,10 +152,21 @@ fn with_answer(fit: &Fit<'_>, before: &str, after: &str) -> String {
              {before}{{ top }}{after}\n"
         );
     }
-    let mut lines = format!("  {before}{{\n");
+    let mut lines = match fit.texts().filter(|_| fit.has_pooled()) {
+        Some(texts) => {
+            let dtype = format!("{:?}", texts.dtype).to_lowercase();
+            format!("  const mask = np.frombuffer(state.bytes(), {{ dtype: '{dtype}' }});\n")
+        }
+        None => String::new(),
+    };
+    let _ = writeln!(lines, "  {before}{{");
     for output in &fit.model.outputs {
         let (key, name) = (key(&output.name), quoted(&output.name));
-        let _ = match is_large(output) {
+        if fit.is_pooled(output) {
+            let _ = writeln!(lines, "    {key}: pooled(outputs.get({name}), mask),");
+            continue;
+        }
+        let _ = match fit.is_left_out(output) {
             false => writeln!(lines, "    {key}: outputs.get({name}),"),
             true => writeln!(
                 lines,
@@ -162,9 +195,66 @@ function tensorAt(request, pointer, dtype, sizes) {
 }
 ";
 
+/// The functions that a plugin for texts has, besides that for tensors.
+const TOKENS_AT: &str = r"
+/** The tokens of the texts at a JSON Pointer, '' for the whole body. */
+function tokensAt(request, pointer, lengths, dtype) {
+  const texts = tensorAt(request, pointer, 'string', [null]);
+  if (texts.shape[0] === 0) throw new InvalidInput(`${pointer || 'the body'} has no texts`);
+  return TOKENIZER.encode(texts, { maxLength: lengths.at(-1), padding: lengths, dtype });
+}
+";
+
+/// The end of `preprocess` if outputs are pooled.
+const MASK_AS_STATE: &str = "  \
+    const mask = tokens.attentionMask.data();\n  \
+    const state = new Uint8Array(mask.buffer, mask.byteOffset, mask.byteLength);\n  \
+    return { inputs, state };\n";
+
+const POOLED: &str = r"
+/** A vector for each text: the mean of those of its tokens, with the length 1. */
+function pooled(hidden, mask) {
+  return np.normalize(np.meanPool(hidden, mask.reshape(hidden.shape.slice(0, 2))));
+}
+";
+
+/// The line that makes the tokens of texts.
+fn tokens_line(fit: &Fit<'_>, texts: &Texts) -> String {
+    let lengths = texts.length.map_or("LENGTHS".to_owned(), |length| format!("[{length}]"));
+    let (place, dtype) = (quoted(&fit.place), format!("{:?}", texts.dtype).to_lowercase());
+    format!("  const tokens = tokensAt(request, {place}, {lengths}, '{dtype}');\n")
+}
+
+/// The constants of a plugin for texts.
+fn text_constants(plugin: &PluginFit<'_>) -> String {
+    if !plugin.is_of_texts() {
+        return String::new();
+    }
+    let mut text = format!(
+        "// Of {TOKENIZER} in assets/.\nconst TOKENIZER = new Tokenizer('{TOKENIZER}');\n\n"
+    );
+    if plugin.has_open_lengths() {
+        let _ = write!(
+            text,
+            "// Rows are filled up to the smallest of these lengths that fits, since rows of one length \
+             share\n// batches. Longer texts are cut off. The most that the model takes is in its \
+             config.json\n// (max_position_embeddings).\nconst LENGTHS = [{LENGTHS}];\n\n"
+        );
+    }
+    text
+}
+
 /// An input's entry in the object of inputs.
 fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (key(&input.name), dtype(input));
+    if fit.texts().is_some() {
+        let part = match &*input.name {
+            "input_ids" => "ids",
+            "attention_mask" => "attentionMask",
+            _ => "typeIds",
+        };
+        return format!("{name}: tokens.{part}");
+    }
     if matches!(fit.requests, Requests::Objects) {
         let name_in_rows = quoted(&input.name);
         let place = quoted(&fit.place);

@@ -9,8 +9,8 @@ use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
 
 use self::words::{dtype, quoted};
-use super::fit::{Files, Fit, PluginFit};
-use super::signature::{Picture, Requests, is_large, sizes};
+use super::fit::{Files, Fit, LENGTHS, PluginFit, TOKENIZER};
+use super::signature::{Picture, Requests, Texts, sizes};
 
 /// The files that replace those of the template.
 ///
@@ -21,11 +21,9 @@ pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
         Some(fit) => unit_tests::tests(plugin, fit),
         None => unit_tests::handler_tests(plugin),
     };
-    Ok(vec![
-        ("app.py", app(plugin).into_bytes()),
-        ("test_app.py", tests.into_bytes()),
-        plugin.sample()?,
-    ])
+    let mut files = vec![("app.py", app(plugin).into_bytes()), ("test_app.py", tests.into_bytes())];
+    files.extend(plugin.data()?);
+    Ok(files)
 }
 
 fn app(plugin: &PluginFit<'_>) -> String {
@@ -38,6 +36,7 @@ fn app(plugin: &PluginFit<'_>) -> String {
     if plugin.is_of_tensors() {
         sdk.extend(["InvalidInput", "Tensor"]);
     }
+    sdk.extend(plugin.is_of_texts().then_some("Tokenizer"));
     sdk.sort_unstable_by_key(|name| (name.starts_with(char::is_lowercase), *name));
     let (first, models) = plugin.heading();
     let mut app = format!(
@@ -50,7 +49,12 @@ fn app(plugin: &PluginFit<'_>) -> String {
         let _ = writeln!(app, "    {name},");
     }
     app += ")\n";
+    let has_pooled = plugin.models().iter().any(Fit::has_pooled);
+    if has_pooled {
+        app += "from gristmill_plugin import numpy as np\n";
+    }
     app += &picture_constants(plugin);
+    app += &text_constants(plugin);
     app += "\n\n@export\n";
     match plugin.only() {
         Some(fit) => {
@@ -68,6 +72,12 @@ fn app(plugin: &PluginFit<'_>) -> String {
     }
     if plugin.is_of_tensors() {
         app += TENSOR_AT;
+    }
+    if plugin.is_of_texts() {
+        app += TOKENS_AT;
+    }
+    if has_pooled {
+        app += POOLED;
     }
     app
 }
@@ -96,6 +106,15 @@ fn with_inputs(fit: &Fit<'_>, before: &str, after: &str) -> String {
     if let Requests::Picture(picture) = &fit.requests {
         return picture.with_input(fit, before, after);
     }
+    if let Some(texts) = fit.texts() {
+        let entry =
+            |input: &TensorInfo| format!("{}: tokens.{}", quoted(&input.name), part_of(input));
+        let inputs = fit.model.inputs.iter().map(entry).collect::<Vec<_>>().join(", ");
+        // What makes one vector of those of a text's tokens reads the mask.
+        let state = if fit.has_pooled() { ", tokens.attention_mask.tobytes()" } else { "" };
+        return tokens_line(fit, texts)
+            + &format!("        inputs = {{{inputs}}}\n        {before}inputs{state}{after}\n");
+    }
     let entry = |input: &TensorInfo| format!("{},", input_line(fit, input));
     dictionary(fit.model.inputs.iter().map(entry), before, after)
 }
@@ -113,7 +132,10 @@ fn with_answer(fit: &Fit<'_>, before: &str, after: &str) -> String {
     }
     let entries = fit.model.outputs.iter().flat_map(|output| {
         let name = quoted(&output.name);
-        match is_large(output) {
+        if fit.is_pooled(output) {
+            return vec![format!("{name}: pooled(outputs[{name}], mask),")];
+        }
+        match fit.is_left_out(output) {
             false => vec![format!("{name}: outputs[{name}],")],
             // An answer has at most 4 MiB.
             true => vec![
@@ -122,7 +144,14 @@ fn with_answer(fit: &Fit<'_>, before: &str, after: &str) -> String {
             ],
         }
     });
-    dictionary(entries, before, after)
+    let mask = match fit.texts().filter(|_| fit.has_pooled()) {
+        Some(texts) => {
+            let dtype = format!("{:?}", texts.dtype).to_lowercase();
+            format!("        mask = np.frombuffer(state, np.{dtype})\n")
+        }
+        None => String::new(),
+    };
+    mask + &dictionary(entries, before, after)
 }
 
 /// A dictionary of these lines in a method. As the first argument it has lines of its own.
@@ -157,6 +186,59 @@ def tensor_at(request: Request, pointer: str, dtype: Dtype, sizes: list[int | No
         )
     return tensor
 "#;
+
+/// The functions that a plugin for texts has, besides that for tensors.
+const TOKENS_AT: &str = r#"
+
+def tokens_at(request: Request, pointer: str, lengths: tuple[int, ...], dtype: Dtype):
+    """The tokens of the texts at a JSON Pointer, "" for the whole body."""
+    texts = tensor_at(request, pointer, Dtype.STRING, [None])
+    if texts.shape[0] == 0:
+        raise InvalidInput(f"{pointer or 'the body'} has no texts")
+    return TOKENIZER.encode(texts, max_length=lengths[-1], padding=lengths, dtype=dtype)
+"#;
+
+const POOLED: &str = r#"
+
+def pooled(hidden: Tensor, mask: np.ndarray) -> np.ndarray:
+    """A vector for each text: the mean of those of its tokens, with the length 1."""
+    hidden = np.asarray(hidden)
+    return np.normalize(np.mean_pool(hidden, mask.reshape(hidden.shape[:2])))
+"#;
+
+/// The part of the tokens that is this input.
+fn part_of(input: &TensorInfo) -> &'static str {
+    match &*input.name {
+        "input_ids" => "ids",
+        "attention_mask" => "attention_mask",
+        _ => "type_ids",
+    }
+}
+
+/// The line that makes the tokens of texts.
+fn tokens_line(fit: &Fit<'_>, texts: &Texts) -> String {
+    let lengths = texts.length.map_or("LENGTHS".to_owned(), |length| format!("({length},)"));
+    let (place, dtype) = (quoted(&fit.place), format!("{:?}", texts.dtype).to_uppercase());
+    format!("        tokens = tokens_at(request, {place}, {lengths}, Dtype.{dtype})\n")
+}
+
+/// The constants of a plugin for texts.
+fn text_constants(plugin: &PluginFit<'_>) -> String {
+    if !plugin.is_of_texts() {
+        return String::new();
+    }
+    let mut text =
+        format!("\n# Of {TOKENIZER} in assets/.\nTOKENIZER = Tokenizer({TOKENIZER:?})\n");
+    if plugin.has_open_lengths() {
+        let _ = write!(
+            text,
+            "\n# Rows are filled up to the smallest of these lengths that fits, since rows of one length \
+             share\n# batches. Longer texts are cut off. The most that the model takes is in its \
+             config.json\n# (max_position_embeddings).\nLENGTHS = ({LENGTHS})\n"
+        );
+    }
+    text
+}
 
 /// An input's entry in the dictionary of inputs.
 fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
@@ -224,7 +306,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::fit::of_models;
+    use super::super::fit::{of_models, of_texts};
     use super::super::signature::tensor;
     use super::*;
 
@@ -273,6 +355,18 @@ mod tests {
         assert!(app.contains(line), "{app}");
         let expected = json!({ "ids/0": [[1, 1, 1, 1], [1, 1, 1, 1]], "scale": true });
         assert_eq!(sample.parse::<Value>().unwrap(), expected);
+    }
+
+    #[test]
+    fn texts_become_tokens_of_the_length_that_the_model_takes() {
+        let inputs = ["input_ids", "token_type_ids"]
+            .map(|name| tensor(name, Dtype::Int32, &[None, Some(16)]));
+        let hidden = tensor("hidden", Dtype::Float32, &[None, None, Some(8)]);
+        let app = of_texts(inputs.into(), vec![hidden], app).unwrap();
+        assert!(app.contains(r#"tokens_at(request, "", (16,), Dtype.INT32)"#), "{app}");
+        assert!(app.contains(r#""token_type_ids": tokens.type_ids}"#), "{app}");
+        assert!(app.contains("mask = np.frombuffer(state, np.int32)"), "{app}");
+        assert!(!app.contains("LENGTHS"), "{app}");
     }
 
     #[test]

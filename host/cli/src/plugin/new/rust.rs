@@ -1,5 +1,6 @@
 //! A plugin in Rust that fits models: its code, its unit tests and a sample request.
 
+mod texts;
 mod unit_tests;
 mod words;
 
@@ -8,9 +9,10 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
 
+use self::texts::{TOKENS_AT, pooled, pooled_answer, text_constants, tokens_lines};
 use self::words::dtype;
 use super::fit::{Files, Fit, PluginFit};
-use super::signature::{Picture, Requests, is_large};
+use super::signature::{Picture, Requests};
 
 /// The files that replace those of the template.
 ///
@@ -21,11 +23,10 @@ pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
         Some(fit) => unit_tests::tests(plugin, fit),
         None => unit_tests::handler_tests(plugin),
     };
-    Ok(vec![
-        ("src/lib.rs", library(plugin).into_bytes()),
-        ("src/tests.rs", tests.into_bytes()),
-        plugin.sample()?,
-    ])
+    let mut files =
+        vec![("src/lib.rs", library(plugin).into_bytes()), ("src/tests.rs", tests.into_bytes())];
+    files.extend(plugin.data()?);
+    Ok(files)
 }
 
 fn library(plugin: &PluginFit<'_>) -> String {
@@ -43,10 +44,18 @@ fn library(plugin: &PluginFit<'_>) -> String {
     if plugin.only().is_none() {
         library += "use gristmill_plugin::models;\n";
     }
+    let pooled_texts = plugin.only().filter(|fit| fit.has_pooled()).and_then(Fit::texts);
+    if pooled_texts.is_some() {
+        library += "use gristmill_plugin::numpy::Array;\n";
+    }
+    if plugin.is_of_texts() {
+        library += "use gristmill_plugin::tokenizer::{self, Encoded, Options, Padding};\n";
+    }
     let _ = writeln!(library, "use gristmill_plugin::{{\n    {},\n}};", names(plugin).join(", "));
     if has_scores {
         library += "use serde_json::json;\n";
     }
+    library += &text_constants(plugin);
     library += "\nstruct Plugin;\n\n";
     match plugin.only() {
         Some(fit) => library += &processor(fit),
@@ -54,6 +63,12 @@ fn library(plugin: &PluginFit<'_>) -> String {
     }
     if plugin.is_of_tensors() {
         library += TENSOR_AT;
+    }
+    if plugin.is_of_texts() {
+        library += TOKENS_AT;
+    }
+    if let Some(texts) = pooled_texts {
+        library += &pooled(texts);
     }
     library += "\n#[cfg(test)]\nmod tests;\n";
     library
@@ -88,18 +103,25 @@ fn processor(fit: &Fit<'_>) -> String {
             let name = &*fit.model.inputs[0].name;
             let _ = writeln!(text, "        Ok(Prepared::new().input({name:?}, input))");
         }
-        Requests::Objects | Requests::Tensors => {
+        Requests::Texts(_) | Requests::Objects | Requests::Tensors => {
+            if let Some(texts) = fit.texts() {
+                text += &tokens_lines(fit, texts);
+            }
             text += "        Ok(Prepared::new()";
             for input in &fit.model.inputs {
                 let value = input_value(fit, input);
                 let _ = write!(text, "\n            .input({:?}, {value})", &*input.name);
             }
-            text += ")\n";
+            text += if fit.has_pooled() { "\n            .state(state))\n" } else { ")\n" };
         }
     }
-    text += "    }\n\n    fn postprocess(\n        _context: &Context,\n        \
-             outputs: Outputs,\n        _state: Vec<u8>,\n    \
-             ) -> Result<Response, Failure> {\n";
+    let state = if fit.has_pooled() { "state" } else { "_state" };
+    let _ = write!(
+        text,
+        "    }}\n\n    fn postprocess(\n        _context: &Context,\n        \
+         outputs: Outputs,\n        {state}: Vec<u8>,\n    \
+         ) -> Result<Response, Failure> {{\n"
+    );
     let (lines, value) = answer(fit);
     text += &lines;
     let _ = writeln!(text, "        Response::json(&{value})");
@@ -118,6 +140,8 @@ fn handler(plugin: &PluginFit<'_>) -> String {
         let own_name = fit.own_name.unwrap_or_default();
         if let Requests::Picture(picture) = &fit.requests {
             text += &picture_lines(fit, picture);
+        } else if let Some(texts) = fit.texts() {
+            text += &tokens_lines(fit, texts);
         } else {
             for (at, input) in fit.model.inputs.iter().enumerate() {
                 let _ = writeln!(text, "        let input_{at} = {};", input_value(fit, input));
@@ -126,6 +150,7 @@ fn handler(plugin: &PluginFit<'_>) -> String {
         let _ = writeln!(text, "        let outputs = models::infer({own_name:?}, &[");
         for (at, input) in fit.model.inputs.iter().enumerate() {
             let value = match fit.requests {
+                Requests::Texts(_) => input_value(fit, input),
                 Requests::Picture(_) => "input".to_owned(),
                 Requests::Objects | Requests::Tensors => format!("input_{at}"),
             };
@@ -177,6 +202,14 @@ fn tensor_at(
 /// The expression of an input.
 fn input_value(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (&*input.name, dtype(input));
+    if fit.texts().is_some() {
+        return match name {
+            "input_ids" => "tokens.ids",
+            "attention_mask" => "tokens.attention_mask",
+            _ => "tokens.type_ids",
+        }
+        .to_owned();
+    }
     if matches!(fit.requests, Requests::Objects) {
         return format!("request.json_rows({:?}, &[{name:?}], {dtype})?", fit.place);
     }
@@ -263,7 +296,10 @@ fn answer(fit: &Fit<'_>) -> (String, String) {
         );
         return (lines, "json!({ \"top\": top.collect::<Vec<_>>() })".into());
     }
-    let has_large = fit.model.outputs.iter().any(is_large);
+    if let Some(texts) = fit.texts().filter(|_| fit.has_pooled()) {
+        return pooled_answer(fit, texts);
+    }
+    let has_large = fit.model.outputs.iter().any(|output| fit.is_left_out(output));
     let mut lines = String::new();
     if has_large {
         lines += "        // One is too large for an answer: take out what clients need, in place of shapes.\n";

@@ -104,14 +104,30 @@ pub(super) fn tested_dims(output: &TensorInfo) -> Vec<usize> {
     }
 }
 
+/// The inputs of models of texts, as exporters name them. The first one makes a model one of texts.
+const TOKENS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
+
+/// The tokens in a row of the sample, if the model takes any number: the first of the plugin's
+/// lengths.
+const TOKENS_OPEN: usize = 32;
+
 /// What the requests are.
 pub(super) enum Requests {
+    /// Texts, of which the host makes the tokens that are the model's inputs.
+    Texts(Texts),
     /// A picture, which becomes the only input.
     Picture(Picture),
     /// A list of objects, with a key for each input: inputs that are columns of a table.
     Objects,
     /// Tensors: the whole body if there is one input, otherwise an object with a key for each.
     Tensors,
+}
+
+/// The tokens of texts as the model takes them.
+pub(super) struct Texts {
+    pub(super) dtype: Dtype,
+    /// The tokens in a row. None if the model takes any number.
+    pub(super) length: Option<usize>,
 }
 
 /// A picture as the model takes it.
@@ -126,13 +142,18 @@ impl Requests {
     /// What they are, for people.
     pub(super) fn text(&self) -> &'static str {
         match self {
+            Self::Texts(_) => "a list of texts in",
             Self::Picture(_) => "a picture in",
             Self::Objects => "a list of objects in, a row each",
             Self::Tensors => "JSON in",
         }
     }
 
-    pub(super) fn of(model: &Signature) -> Self {
+    /// `has_tokenizer`: whether the plugin gets the file by which texts become tokens.
+    pub(super) fn of(model: &Signature, has_tokenizer: bool) -> Self {
+        if let Some(texts) = Texts::of(model).filter(|_| has_tokenizer) {
+            return Self::Texts(texts);
+        }
         if let [input] = &model.inputs[..] {
             return Picture::of(input).map_or(Self::Tensors, Self::Picture);
         }
@@ -150,10 +171,32 @@ impl Requests {
             Value::Object(model.inputs.iter().map(pair).collect())
         };
         match (self, &model.inputs[..]) {
+            (Self::Texts(_), _) => json!(["a text", "another text"]),
             (Self::Objects, _) => Value::Array(vec![named(|input| element(input.dtype)); ROWS]),
             (_, [input]) => filled(input),
             _ => named(filled),
         }
+    }
+}
+
+impl Texts {
+    /// The tokens that a model takes: `[n, tokens]` for each of its inputs, all of one type and one
+    /// length.
+    pub(super) fn of(model: &Signature) -> Option<Self> {
+        let first = model.inputs.iter().find(|input| &*input.name == TOKENS[0])?;
+        let (dtype, &[None, length]) = (first.dtype, &first.dims[..]) else { return None };
+        let fits = |input: &TensorInfo| {
+            TOKENS.contains(&&*input.name)
+                && input.dtype == dtype
+                && input.dims[..] == [None, length]
+        };
+        let is_known = [Dtype::Int64, Dtype::Int32].contains(&dtype);
+        (is_known && model.inputs.iter().all(fits)).then_some(Self { dtype, length })
+    }
+
+    /// The sizes of each input for the sample.
+    pub(super) fn dims(&self) -> [usize; 2] {
+        [ROWS, self.length.unwrap_or(TOKENS_OPEN)]
     }
 }
 

@@ -48,7 +48,8 @@ impl Pipeline {
         names::tenant(admin, tenant)?;
         ensure!(
             !self.models.is_empty() || admin.find(&self.path(tenant))?.is_some(),
-            "--model is missing: there is no pipeline {} yet, and a new one needs a model",
+            "--model is missing: there is no pipeline {} yet, and a new one has a model (that of a \
+             handler has 1 to 16, each as NAME=MODEL)",
             self.name
         );
         Ok(())

@@ -44,7 +44,7 @@ pub(super) fn tests(plugin: &PluginFit<'_>, fit: &Fit<'_>) -> String {
         fit.model.outputs.len(),
         keys(plugin)
     );
-    main(plugin, "", &names, tests)
+    main(plugin, tokenizer(plugin), &names, tests)
 }
 
 /// Tests of a handler, in which functions stand in for its models.
@@ -55,7 +55,7 @@ pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
          static const uint8_t zeros[1 << 20];\n",
         plugin.name
     );
-    let mut models = String::new();
+    let mut models = tokenizer(plugin).to_owned();
     for (function, fit) in plugin.functions(|words| words.join("_")) {
         let own_name = quoted(fit.own_name.unwrap_or_default());
         let _ = writeln!(models, "    gm_host_add_model({own_name}, model_{function});");
@@ -98,6 +98,17 @@ pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
     tests += "}\n";
     let names = ["the_sample_runs_each_model", "any_other_body_is_refused"];
     main(plugin, &models, &names, tests)
+}
+
+/// The lines that give tests a tokenizer, which splits texts at white space.
+fn tokenizer(plugin: &PluginFit<'_>) -> &'static str {
+    match plugin.is_of_texts() {
+        true => {
+            "    static const char *const words[] = {\"[PAD]\", \"[UNK]\", \"text\"};\n    \
+             gm_host_tokenizer(\"tokenizer.json\", words, 3);\n"
+        }
+        false => "",
+    }
 }
 
 /// The test's function `main`, after `tests`.

@@ -14,7 +14,9 @@ pub(super) fn tests(plugin: &PluginFit<'_>, fit: &Fit<'_>) -> String {
     let is_picture = plugin.is_of_pictures();
     let sample = if is_picture { "sample.png" } else { "sample.json" };
     let mut tests = imports(plugin);
-    tests += "const host = new TestHost();\n\n";
+    tests += "const host = new TestHost();\n";
+    tests += tokenizer(plugin);
+    tests += "\n";
     let options = skip(plugin);
     let _ = write!(
         tests,
@@ -33,6 +35,10 @@ pub(super) fn tests(plugin: &PluginFit<'_>, fit: &Fit<'_>) -> String {
     tests += "});\n";
     if !is_picture {
         tests += &any_other_body_is_refused("preprocess");
+    }
+    // Unit tests have no host, which alone works on arrays: `gristmill plugin test` does.
+    if fit.has_pooled() {
+        return tests.replacen("import { Tensor } from 'gristmill-plugin';\n", "", 1);
     }
     tests += "\ntest('the outputs become the answer', async () => {\n  \
               const answer = await host.postprocess(plugin, {\n";
@@ -79,6 +85,14 @@ fn assert_keys(plugin: &PluginFit<'_>) -> String {
     format!("assert.deepEqual(Object.keys(answer.json()).sort(), [{}].sort());", keys.join(", "))
 }
 
+/// The line that gives tests a tokenizer, which splits texts at white space.
+fn tokenizer(plugin: &PluginFit<'_>) -> &'static str {
+    match plugin.is_of_texts() {
+        true => "host.tokenizer('tokenizer.json', ['[PAD]', '[UNK]', 'text']);\n",
+        false => "",
+    }
+}
+
 /// Tests of a handler, in which functions stand in for its models.
 pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
     let is_only_a_picture = plugin.is_of_pictures() && !plugin.has_parts();
@@ -103,7 +117,7 @@ pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
     }
     let _ = write!(
         tests,
-        "}};\n\nconst host = new TestHost();\n\
+        "}};\n\nconst host = new TestHost();\n{}\
          for (const [name, outputs] of Object.entries(OUTPUTS)) {{\n  \
          host.model(name, (inputs) => {{\n    \
          const found = Object.entries(inputs).map(([key, {{ dtype, shape }}]) => [key, [dtype, shape]]);\n    \
@@ -112,6 +126,7 @@ pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
          test('the sample runs each model', {}async () => {{\n  \
          const body = await readFile(new URL('../requests/{sample}', import.meta.url));\n  \
          const answer = await host.handle(plugin, {{ body }});\n  {}\n}});\n",
+        tokenizer(plugin),
         skip(plugin),
         assert_keys(plugin)
     );

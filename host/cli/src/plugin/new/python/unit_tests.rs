@@ -23,10 +23,11 @@ pub(super) fn tests(plugin: &PluginFit<'_>, fit: &Fit<'_>) -> String {
     };
     let _ = write!(
         tests,
-        "\nSAMPLE = Path(__file__).parent / \"requests/{sample}\"\n\n\n\
+        "\nSAMPLE = Path(__file__).parent / \"requests/{sample}\"\n{}\n\n\
          def preprocess(body: bytes):\n    \
          return Plugin().preprocess(testing.context(), testing.request(body))\n\n\n\
-         def test_the_sample_becomes_the_models_inputs():\n"
+         def test_the_sample_becomes_the_models_inputs():\n",
+        tokenizer(plugin)
     );
     if is_picture {
         tests +=
@@ -45,6 +46,11 @@ pub(super) fn tests(plugin: &PluginFit<'_>, fit: &Fit<'_>) -> String {
     if !is_picture {
         tests += BODY_IS_REFUSED;
         tests += "        preprocess(body)\n";
+    }
+    // Unit tests have no host, which alone works on arrays: `gristmill plugin test` does.
+    if fit.has_pooled() {
+        let of_outputs = "Dtype, InvalidInput, Outputs, Tensor, json, testing";
+        return tests.replacen(of_outputs, "Dtype, InvalidInput, testing", 1);
     }
     tests += "\n\ndef test_outputs_become_the_answer():\n    outputs = Outputs(\n        {\n";
     for output in &model.outputs {
@@ -72,6 +78,20 @@ fn assert_keys(plugin: &PluginFit<'_>) -> String {
     let keys: Vec<_> = plugin.answer_keys().into_iter().map(quoted).collect();
     format!("assert list(json.loads(response.body)) == [{}]\n", keys.join(", "))
 }
+
+/// What gives tests the tokenizer. Those are skipped where its package is missing.
+fn tokenizer(plugin: &PluginFit<'_>) -> &'static str {
+    match plugin.is_of_texts() {
+        true => TOKENIZER,
+        false => "",
+    }
+}
+
+const TOKENIZER: &str = "\n\n@pytest.fixture(autouse=True)\n\
+    def tokenizer():\n    \
+    pytest.importorskip(\"tokenizers\", reason=\"it makes the tokens in unit tests\")\n    \
+    with testing.tokenizer(\"tokenizer.json\", Path(__file__).parent / \"assets/tokenizer.json\"):\n        \
+    yield\n";
 
 /// Tests of a handler, in which functions stand in for its models.
 pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
@@ -103,7 +123,9 @@ pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
         }
         tests += "        },\n";
     }
-    tests += "    }[name]\n\n\n\
+    tests += "    }[name]\n";
+    tests += tokenizer(plugin);
+    tests += "\n\n\
               def stand_in(name):\n    \
               def run(inputs):\n        \
               found = {key: (input.dtype, list(input.shape)) for key, input in inputs.items()}\n        \

@@ -15,10 +15,11 @@ pub(super) fn tests(plugin: &PluginFit<'_>, fit: &Fit<'_>) -> String {
     let mut tests = format!(
         "use gristmill_plugin::{{Dtype, Tensor, testing}};\n\nuse super::*;\n\n\
          fn preprocess(body: &[u8]) -> Result<Prepared, Failure> {{\n    \
-         let request = testing::request().body(body).build();\n    \
+         {}let request = testing::request().body(body).build();\n    \
          Plugin::preprocess(&testing::context().build(), &request)\n}}\n\n\
          #[test]\nfn the_sample_becomes_the_models_inputs() {{\n    \
-         let prepared = preprocess(include_bytes!(\"../requests/{sample}\")).unwrap();\n"
+         let prepared = preprocess(include_bytes!(\"../requests/{sample}\")).unwrap();\n",
+        tokenizer(plugin)
     );
     for input in &fit.model.inputs {
         let (name, dtype, sizes) = (&*input.name, dtype(input), fit.input_dims(input));
@@ -36,6 +37,10 @@ pub(super) fn tests(plugin: &PluginFit<'_>, fit: &Fit<'_>) -> String {
                   let failure = preprocess(body.as_bytes()).unwrap_err();\n        \
                   assert!(matches!(failure, Failure::InvalidInput(_)), \"{body}: {failure:?}\");\n    \
                   }\n}\n";
+    }
+    // Unit tests have no host, which alone works on arrays: `gristmill plugin test` does.
+    if fit.has_pooled() {
+        return tests.replacen("Dtype, Tensor, testing", "Dtype, testing", 1);
     }
     tests += "\n#[test]\nfn outputs_become_the_answer() {\n    let outputs = testing::outputs([\n";
     for output in &fit.model.outputs {
@@ -73,6 +78,16 @@ fn tested_output(output: &TensorInfo) -> String {
     format!("({:?}, {made}.unwrap())", &*output.name)
 }
 
+/// The line that gives tests a tokenizer, which splits texts at white space.
+fn tokenizer(plugin: &PluginFit<'_>) -> &'static str {
+    match plugin.is_of_texts() {
+        true => {
+            "let _words = testing::tokenizer(\"tokenizer.json\", &[\"[PAD]\", \"[UNK]\", \"text\"]);\n    "
+        }
+        false => "",
+    }
+}
+
 /// Tests of a handler, in which functions stand in for its models.
 pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
     let is_only_a_picture = plugin.is_of_pictures() && !plugin.has_parts();
@@ -81,9 +96,10 @@ pub(super) fn handler_tests(plugin: &PluginFit<'_>) -> String {
     let mut tests = format!(
         "use gristmill_plugin::{{Dtype, {failure}Tensor, testing}};\n\nuse super::*;\n\n\
          fn handle(body: &[u8]) -> Result<Response, HandleError> {{\n    \
-         let request = testing::request().body(body).build();\n    \
+         {}let request = testing::request().body(body).build();\n    \
          Plugin::handle(&testing::context().build(), &request)\n}}\n\n\
-         #[test]\nfn the_sample_runs_each_model() {{\n    let _models = [\n"
+         #[test]\nfn the_sample_runs_each_model() {{\n    let _models = [\n",
+        tokenizer(plugin)
     );
     for fit in plugin.models() {
         let _ = writeln!(
