@@ -197,7 +197,7 @@ fn a_pipeline_is_found_by_its_name_or_as_the_default() {
     let (none, two) = (&[][..], &["second", "first"][..]);
     let cases = [
         (none, None, None, NotFound::NoPipelines("acme".into())),
-        (none, None, Some("first"), missing("first", "")),
+        (none, None, Some("first"), NotFound::NoPipelines("acme".into())),
         (two, None, None, no_default),
         (two, None, Some("first"), unavailable("first")),
         (two, None, Some("third"), missing("third", "first, second")),
