@@ -9,6 +9,7 @@
 set -eu
 sdk=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ -e "$sdk/bindings" ] || { echo "test.sh: $sdk has no bindings: run first $sdk/bindings.sh" >&2; exit 2; }
 if [ -n "${GM_TEST_DIR:-}" ]; then
     mkdir -p "$GM_TEST_DIR"
     work=$(cd "$GM_TEST_DIR" && pwd)
@@ -20,7 +21,7 @@ flags="-std=gnu11 -O1 -g -Wall -Wextra -I$sdk/include"
 [ -z "${SANITIZE:-}" ] || flags="$flags -fsanitize=address,undefined -fno-sanitize-recover=all"
 library=$work/library.a
 # Of the library, the linker takes only the exports that the test calls.
-if [ ! -e "$library" ] || [ -n "$(find "$sdk/src" "$sdk/host" "$sdk/include" -newer "$library")" ]; then
+if [ ! -e "$library" ] || [ -n "$(find "$sdk/src" "$sdk/host" "$sdk/include" "$sdk/bindings" -newer "$library")" ]; then
     # shellcheck disable=SC2086
     (cd "$work" && "${CC:-cc}" $flags -c "$sdk"/src/*.c "$sdk"/host/*.c)
     rm -f "$work/export_init.o" "$library"

@@ -66,7 +66,7 @@ fn check_all(stages: &mut Stages) -> Result<Tally> {
     let benches = ["build", "--workspace", "--bins", "--bench", "*"];
     shell::run(cargo_with_clippy().args(benches))?;
     stages.ended("building the benchmarks");
-    let mut tally = languages::run_all()?;
+    let mut tally = languages::run_all(&built.gristmill)?;
     stages.ended("tests of the SDKs, the plugins and the console");
     step("tests");
     tally += run_cargo(&mut tests)?;

@@ -2,7 +2,7 @@
 //! natively, without a server.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -20,11 +20,12 @@ const PYTHON_PLUGINS: [&str; 6] = ["digits", "embed", "number", "photo", "ranker
 ///
 /// # Errors
 /// A tool is missing.
-pub(super) fn run_all() -> Result<Tally> {
+pub(super) fn run_all(gristmill: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
-    for language in [rust, python, js, c, console] {
+    for language in [rust, python, js, console] {
         tally += language()?;
     }
+    tally += c(gristmill)?;
     Ok(tally)
 }
 
@@ -94,7 +95,10 @@ fn console() -> Result<Tally> {
     run_tests(&mut tests, Printer::Node)
 }
 
-fn c() -> Result<Tally> {
+fn c(gristmill: &Path) -> Result<Tally> {
     step("tests of the C SDK and of the plugins in C");
+    let mut bindings = program("sdk/c/bindings.sh");
+    setup::set_build_folders(&mut bindings);
+    run(bindings.env("GRISTMILL", gristmill))?;
     run_tests(program("make").args(["-C", "sdk/c", "test"]), Printer::C)
 }
