@@ -20,7 +20,6 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -121,9 +120,6 @@ class Elf:
         return max((int(major), int(minor)) for major, minor, *_ in found)
 
 
-# In Debian's package libdeflate-tools.
-LIBDEFLATE = "libdeflate-gzip"
-
 # The file with a program's symbols. The program names it: profiles and debuggers look beside it.
 SYMBOLS = "gristmill.debug"
 
@@ -186,47 +182,20 @@ def shared(folders, is_quick):
     return contents
 
 
-def deflated(content, is_quick):
-    """The content in the format that all zip files can have, without a head.
-
-    libdeflate looks longer than zlib, which saves a thirtieth.
-    """
-    if not is_quick and (packed := gzipped(content)):
-        return packed[10:-8]
-    packer = zlib.compressobj(0 if is_quick else 9, zlib.DEFLATED, -15)
-    return packer.compress(content) + packer.flush()
-
-
-def gzipped(content):
-    """The content as libdeflate packs it, with a head of 10 bytes; None if it is not installed."""
-    if not shutil.which(LIBDEFLATE):
-        return None
-    pack = [LIBDEFLATE, "-12"]
-    packed = subprocess.run(pack, input=content, check=True, stdout=subprocess.PIPE).stdout
-    # Without the time: the same input makes the same bytes.
-    return packed[:4] + bytes(4) + packed[8:]
-
-
 class Wheel:
-    """The file of a wheel, and the record of what is in it.
+    """The file of a wheel, and the record of what is in it."""
 
-    Python's zipfile takes nothing that is packed already.
-    """
-
-    def __init__(self, name, file, is_quick):
-        self.name, self.file, self.is_quick = name, file, is_quick
-        self.record, self.directory = [], []
+    def __init__(self, name, file, level):
+        self.name = name
+        self.zip = zipfile.ZipFile(file, "w")
+        self.level = level
+        self.record = []
 
     def _write(self, path, content, mode):
-        packed, name = deflated(content, self.is_quick), path.encode()
-        # In both heads of a file: version 2.0, deflated, at the first of January 1980.
-        sizes = zlib.crc32(content), len(packed), len(content), len(name), 0
-        head = struct.pack("<HHHHHIIIHH", 20, 0, zipfile.ZIP_DEFLATED, 0, 0x21, *sizes)
-        place = struct.pack("<HHHII", 0, 0, 0, (0o100000 | mode) << 16, self.file.tell())
-        # 3: the mode is one of Unix.
-        made_by = struct.pack("<H", 3 << 8 | 20)
-        self.directory.append(b"PK\1\2" + made_by + head + place + name)
-        self.file.write(b"PK\3\4" + head + name + packed)
+        about = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
+        about.create_system = 3
+        about.external_attr = (0o100000 | mode) << 16
+        self.zip.writestr(about, content, zipfile.ZIP_DEFLATED, self.level)
 
     def add(self, path, content, mode=0o644):
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -236,9 +205,7 @@ class Wheel:
     def close(self):
         path = f"{self.name}.dist-info/RECORD"
         self._write(path, "".join([*self.record, f"{path},,\n"]).encode(), 0o644)
-        start, count, directory = self.file.tell(), len(self.directory), b"".join(self.directory)
-        end = struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), start, 0)
-        self.file.write(directory + b"PK\5\6" + end)
+        self.zip.close()
 
 
 def write_wheel(options, program, elf, share):
@@ -259,11 +226,10 @@ def write_wheel(options, program, elf, share):
         contents.append((f"{name}.dist-info/licenses/{licence}", text, 0o644))
     for inner, content in share:
         contents.append((f"{name}.data/data/share/gristmill/{inner}", content, 0o644))
-    with open(path, "wb") as file:
-        wheel = Wheel(name, file, options.quick)
-        for content in sorted(contents):
-            wheel.add(*content)
-        wheel.close()
+    wheel = Wheel(name, path, 0 if options.quick else 9)
+    for content in sorted(contents):
+        wheel.add(*content)
+    wheel.close()
     return path
 
 
@@ -281,8 +247,8 @@ def write_tarball(options, program, elf, share):
             about = tarfile.TarInfo(inner)
             about.size, about.mode = len(content), mode
             archive.addfile(about, io.BytesIO(content))
-    archived = archived.getvalue()
-    path.write_bytes(gzipped(archived) or gzip.compress(archived, 9, mtime=0))
+    # The same input makes the same bytes.
+    path.write_bytes(gzip.compress(archived.getvalue(), 9, mtime=0))
     return path
 
 
@@ -304,8 +270,6 @@ def write(options, program, symbols):
     options.out.mkdir(parents=True, exist_ok=True)
     made = [write_wheel(options, program, elf, share)]
     if not options.quick:
-        if not shutil.which(LIBDEFLATE):
-            print(f"warning: packages are 3 % larger without {LIBDEFLATE}", file=sys.stderr)
         made.append(write_tarball(options, program, elf, share))
     if symbols:
         made.append(write_symbols(options, elf, symbols))
