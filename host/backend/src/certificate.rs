@@ -29,6 +29,11 @@ pub enum Certificate {
         /// The reason.
         why: String,
     },
+    /// It is not known, because the machine was too busy for the trial. Another trial may decide.
+    Unfinished {
+        /// The reason.
+        why: String,
+    },
 }
 
 /// A certificate of a model on a provider.
@@ -55,6 +60,9 @@ pub struct PaddingProof {
     /// Whether the configuration is not true of the model: a change that brings it is refused. If
     /// it is false and there is a reason, it is not known whether it is true.
     pub is_false: bool,
+    /// Whether the machine was too busy for the trial. Another one may decide.
+    #[serde(default)]
+    pub is_unfinished: bool,
 }
 
 /// All that is known of a model's rows before it is loaded.
@@ -76,6 +84,12 @@ impl RowProof {
         all.find(|each| each.provider == provider).map(|each| &each.certificate)
     }
 
+    /// Whether the machine was too busy for a trial, so that another one may prove more.
+    pub fn is_unfinished(&self) -> bool {
+        let of_rows = |one: &Certified| matches!(one.certificate, Certificate::Unfinished { .. });
+        self.certificates.iter().any(of_rows) || self.padding.iter().any(|one| one.is_unfinished)
+    }
+
     /// The certificate with what the graph says: it can keep a trial from proving anything.
     pub(crate) fn judged(&self, trial: Certificate) -> Certificate {
         match (trial, &self.obstacle) {
@@ -90,7 +104,14 @@ impl RowProof {
 impl PaddingProof {
     /// It is not known, for this reason.
     pub(crate) fn undecided(provider: ProviderKind, why: impl Into<String>) -> Self {
-        Self { provider, influence: 0.0, runs: 0, reason: Some(why.into()), is_false: false }
+        Self {
+            provider,
+            influence: 0.0,
+            runs: 0,
+            reason: Some(why.into()),
+            is_false: false,
+            is_unfinished: false,
+        }
     }
 
     /// The configuration is not true of the model.
@@ -121,7 +142,7 @@ impl fmt::Display for Certificate {
                 )
             }
             Self::Dependent { why } => write!(f, "rows influence each other: {why}"),
-            Self::Undecided { why } => {
+            Self::Undecided { why } | Self::Unfinished { why } => {
                 write!(f, "it is not known whether rows are independent: {why}")
             }
         }

@@ -1,10 +1,37 @@
-//! One run with a limit on its time, on inputs that the model may not take.
+//! One run with a limit on its time, on inputs that the model may not take, and the time of a run.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use gristmill_core::{Model, ModelError, ModelErrorKind, Tensor, run_guarded};
+use gristmill_core::{Model, ModelError, ModelErrorKind, Tensor, Turn, run_guarded};
 use tracing::dispatcher::{Dispatch, with_default};
+
+/// Measures a run.
+pub(crate) struct RunClock {
+    began: Instant,
+    turn: Turn,
+}
+
+impl RunClock {
+    /// The run begins now, on this thread.
+    pub(crate) fn begin() -> Self {
+        Self { began: Instant::now(), turn: Turn::begin() }
+    }
+
+    /// The real time since it began.
+    pub(crate) fn passed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The time that the run took: CPU time if it stayed on this thread, because on a busy machine
+    /// the thread also waits for a core.
+    pub(crate) fn took(&self, model: &dyn Model) -> Duration {
+        match model.ran_on_caller() {
+            true => self.passed().min(Duration::from_nanos(self.turn.took())),
+            false => self.passed(),
+        }
+    }
+}
 
 /// Run it once. If the model's runs can be ended, this one ends after `time`. What a backend logs
 /// about the run is left out: the caller tells of its error.

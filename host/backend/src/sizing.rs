@@ -7,6 +7,9 @@
 //! wins. The inputs are made up. Dimensions that the file leaves open have the size of a short text
 //! or a small picture, if the model takes it.
 //!
+//! A busy machine must not choose other sizes of batches than an idle one. So the time of a run is
+//! CPU time if the run stays on its thread, as it does on the processor.
+//!
 //! Invariants: an arrangement uses no more threads than there are cores, and its instances no more
 //! memory than [`INSTANCES_BYTES_MAX`]. The time is bounded, but for the runs that have begun.
 
@@ -20,13 +23,13 @@ use crate::backends::Backends;
 use crate::inspect::Inspected;
 use crate::options::{LoadOptions, ProviderKind};
 use crate::probe;
-use crate::run_within::run_within;
+use crate::run_within::{RunClock, run_within};
 use crate::source::ModelSource;
 
 /// The largest batch that is measured, and that is allowed if no size is better than all others.
 pub const BATCH_SIZE_MAX: usize = 256;
 
-/// The time for batches of growing sizes, and for each size.
+/// The time of runs with batches of growing sizes, and with each size.
 const SIZES_TIME: Duration = Duration::from_millis(600);
 const SIZE_TIME: Duration = Duration::from_millis(4);
 
@@ -275,12 +278,12 @@ fn times(
     made_up: impl Fn(usize) -> Result<Vec<Tensor>, ModelError>,
     largest: usize,
 ) -> Result<Vec<Timed>, ModelError> {
-    let (began, mut times) = (Instant::now(), Vec::<Timed>::new());
+    let (mut spent, mut times) = (Duration::ZERO, Vec::<Timed>::new());
     let sizes = std::iter::successors(Some(1), |rows| Some(rows * 2));
     for rows in sizes.take_while(|rows| *rows <= largest) {
         let before = times.last().copied();
         let next = before.map_or(Duration::ZERO, |Timed { time, .. }| time * 2);
-        if began.elapsed() + next * 2 > SIZES_TIME {
+        if spent + next * 2 > SIZES_TIME {
             break;
         }
         let inputs = match made_up(rows) {
@@ -289,20 +292,22 @@ fn times(
             Err(_) if before.is_some() => break,
             Err(error) => return Err(error),
         };
-        let started = Instant::now();
+        let clock = RunClock::begin();
         match run_guarded(model, &inputs) {
             Err(_) if before.is_some() => break,
             ran => ran?,
         };
-        let warm_up = started.elapsed();
+        let warm_up = clock.took(model);
         // The first run of a size may prepare it. That matters for short ones.
         let mut time = if warm_up > LONG_RUN { warm_up } else { Duration::MAX };
-        let started = Instant::now();
-        while time == Duration::MAX || time < LONG_RUN && started.elapsed() < SIZE_TIME {
-            let begun = Instant::now();
+        let mut of_size = Duration::ZERO;
+        while time == Duration::MAX || time < LONG_RUN && of_size < SIZE_TIME {
+            let clock = RunClock::begin();
             model.run(&inputs)?;
-            time = time.min(begun.elapsed());
+            let took = clock.took(model);
+            (time, of_size) = (time.min(took), of_size + took);
         }
+        spent += warm_up + of_size;
         times.push(Timed { rows, time });
         if let [.., first, second, third] = &times[..]
             && rate(second) < rate(first) * GAIN_MIN

@@ -10,12 +10,12 @@
 mod padding;
 mod values;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use gristmill_core::{BufferPool, Likeness, Model, ModelError, ModelInfo, Tensor, Turn};
+use gristmill_core::{BufferPool, Likeness, Model, ModelError, ModelInfo, Tensor};
 
 use crate::certificate::Certificate;
-use crate::run_within::run_within;
+use crate::run_within::{RunClock, run_within};
 use values::{EXTREME, Range, Row, USUAL, Values};
 
 /// The sizes that replace the open dimensions of a row. Two that the model takes are tried.
@@ -40,6 +40,10 @@ const MORE_PART: u32 = 5;
 /// The seconds of real time that a run has for each second of CPU time.
 const WALL_PER_CPU: u32 = 10;
 
+/// The reason of a trial that did not get that much.
+const STARVED: &str = "the machine was too busy: a run of the trial got less than a tenth of a core. \
+                       Start the server again when it has less to do, or raise batch_proof_ms";
+
 /// A model to be tried.
 pub(crate) struct Trial<'a> {
     pub(crate) model: &'a mut dyn Model,
@@ -57,6 +61,8 @@ enum Ends {
     Dependent(String),
     /// The time is over.
     Late,
+    /// The machine was so busy that a run was ended before it had its time.
+    Starved,
     /// Nothing can be said.
     Unclear(String),
     /// A run failed.
@@ -86,6 +92,7 @@ impl Trial<'_> {
         match outcome {
             Ok(()) => Certificate::Independent { influence, runs },
             Err(Ends::Dependent(why)) => Certificate::Dependent { why },
+            Err(Ends::Starved) => Certificate::Unfinished { why: STARVED.into() },
             Err(ends) => Certificate::Undecided { why: ends.text(within, runs) },
         }
     }
@@ -101,6 +108,7 @@ impl Ends {
                 "the trial ended after {} ms and {runs} runs: raise batch_proof_ms",
                 within.as_millis()
             ),
+            Self::Starved => STARVED.into(),
         }
     }
 }
@@ -286,17 +294,13 @@ impl Trying<'_> {
         let model = &mut *self.trial.model;
         // On a busy machine the thread also waits for a core.
         let waits = if model.ran_on_caller() { WALL_PER_CPU } else { 1 };
-        let (began, turn, wall) = (Instant::now(), Turn::begin(), self.left * waits);
+        let (clock, wall) = (RunClock::begin(), self.left * waits);
         let outcome = run_within(model, inputs, wall);
-        let passed = began.elapsed();
-        let took = match model.ran_on_caller() {
-            true => passed.min(Duration::from_nanos(turn.took())),
-            false => passed,
-        };
-        self.left = self.left.saturating_sub(took);
+        self.left = self.left.saturating_sub(clock.took(model));
         self.runs += 1;
         match outcome {
-            Err(_) if self.left.is_zero() || passed >= wall => Err(Ends::Late),
+            Err(_) if self.left.is_zero() => Err(Ends::Late),
+            Err(_) if clock.passed() >= wall => Err(Ends::Starved),
             other => other.map_err(Ends::Failed),
         }
     }

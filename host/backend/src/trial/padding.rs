@@ -75,12 +75,13 @@ impl<'a> Trial<'a> {
         let mut claim = Claim { trying, padding, values };
         let outcome = claim.all();
         let Trying { runs, influence, .. } = claim.trying;
+        let is_unfinished = matches!(outcome, Err(Stops::Ends(Ends::Starved)));
         let reason = match outcome {
             Ok(()) => None,
             Err(Stops::False(fault)) => return Err(fault),
             Err(Stops::Ends(ends)) => Some(ends.text(within, runs)),
         };
-        Ok(PaddingProof { provider, influence, runs, reason, is_false: false })
+        Ok(PaddingProof { provider, influence, runs, reason, is_unfinished, is_false: false })
     }
 }
 
@@ -107,7 +108,7 @@ impl Claim<'_> {
         self.trying.left = self.trying.left.min(more);
         for range in MORE {
             match self.try_all(&buckets, &taken.with(range, |_| true)) {
-                Err(Stops::Ends(Ends::Late)) => return Ok(()),
+                Err(Stops::Ends(Ends::Late | Ends::Starved)) => return Ok(()),
                 tried => tried.map(drop)?,
             }
         }

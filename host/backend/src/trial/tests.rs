@@ -1,4 +1,7 @@
-use gristmill_core::{Dtype, TensorInfo};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use gristmill_core::{Dtype, Interrupt, TensorInfo};
 
 use super::*;
 
@@ -15,6 +18,37 @@ impl<F: FnMut(&[[f32; 2]]) -> Vec<[f32; 2]> + Send> Model for Computed<F> {
     }
 }
 
+/// A model whose runs wait without work until they are ended, as on a machine without a free core.
+struct Waiting {
+    ends: Arc<EndsWaiting>,
+    ended: Receiver<()>,
+}
+
+struct EndsWaiting(Sender<()>);
+
+impl Interrupt for EndsWaiting {
+    fn interrupt(&self) {
+        let _ = self.0.send(());
+    }
+
+    fn rearm(&self) {}
+}
+
+impl Model for Waiting {
+    fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        let _ = self.ended.recv();
+        Err(ModelError::new("it was ended"))
+    }
+
+    fn ran_on_caller(&self) -> bool {
+        true
+    }
+
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        Some(self.ends.clone())
+    }
+}
+
 fn certificate(compute: impl FnMut(&[[f32; 2]]) -> Vec<[f32; 2]> + Send) -> Certificate {
     certificate_within(compute, Duration::from_secs(600))
 }
@@ -23,6 +57,10 @@ fn certificate_within(
     compute: impl FnMut(&[[f32; 2]]) -> Vec<[f32; 2]> + Send,
     within: Duration,
 ) -> Certificate {
+    certificate_of(&mut Computed(compute), within)
+}
+
+fn certificate_of(model: &mut dyn Model, within: Duration) -> Certificate {
     let tensor = |name: &str| TensorInfo {
         name: name.into(),
         dtype: Dtype::Float32,
@@ -36,8 +74,8 @@ fn certificate_within(
         optional: Vec::new(),
         equal_dims: Vec::new(),
     };
-    let (mut model, pool) = (Computed(compute), BufferPool::new(0));
-    Trial { model: &mut model, info: &info, pool: &pool, slack: 1.0, within }.run()
+    let pool = BufferPool::new(0);
+    Trial { model, info: &info, pool: &pool, slack: 1.0, within }.run()
 }
 
 fn assert_dependent(certificate: &Certificate, text: &str) {
@@ -95,4 +133,14 @@ fn what_differs_from_run_to_run_or_needs_too_long_is_undecided() {
     let late = certificate_within(|rows| rows.to_vec(), Duration::ZERO);
     let Certificate::Undecided { why } = late else { panic!("{late:?}") };
     assert!(why.contains("raise batch_proof_ms"), "{why}");
+}
+
+#[test]
+fn a_busy_machine_leaves_a_trial_unfinished() {
+    let (sender, ended) = channel();
+    let mut model = Waiting { ends: Arc::new(EndsWaiting(sender)), ended };
+    let certificate = certificate_of(&mut model, Duration::from_millis(20));
+    let Certificate::Unfinished { why } = &certificate else { panic!("{certificate:?}") };
+    assert!(why.contains("less than a tenth of a core"), "{why}");
+    assert!(!certificate.is_independent());
 }

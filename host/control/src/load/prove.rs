@@ -102,10 +102,10 @@ struct PaddingSubject {
 }
 
 /// Raised when the trial or the rules for graphs change, so that all proofs are made again.
-const ROW_PROOF_VERSION: u32 = 4;
+const ROW_PROOF_VERSION: u32 = 5;
 
 /// The same for the trial of padding.
-const PADDING_PROOF_VERSION: u32 = 4;
+const PADDING_PROOF_VERSION: u32 = 5;
 
 /// The identity of a library's file at the time of the proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,7 +176,7 @@ impl Prover {
         if let Some(why) = answer.refused {
             return Err(LoadError::Unproven(model.without_paths(&self.without_paths(&why))));
         }
-        if !may_be_remembered {
+        if !may_be_remembered || answer.rows.is_unfinished() {
             return Ok(answer);
         }
         let proof = Proof { subject, answer };
@@ -215,7 +215,7 @@ impl Prover {
         let mut may_be_remembered = true;
         for (asked, sizes, therefore) in attempts {
             match self.ask(digest, model, asked, sizes).await {
-                Err(LoadError::Prover { text, source }) => {
+                Err(LoadError::Prover { text, source }) if source.has_begun() => {
                     let is_late = matches!(source, ChildError::TimedOut(_));
                     may_be_remembered &= !is_late && !source.is_hosts_fault();
                     tracing::warn!(model = %digest, why = text, "a child ended: {therefore}");

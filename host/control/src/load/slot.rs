@@ -50,7 +50,8 @@ struct Failed {
 impl Slot {
     /// The model with these settings, if it is loaded. The newest lane is preferred. A lane that
     /// refuses requests is used only for its own settings, and only if no other lane serves: to
-    /// load the model again may fix it.
+    /// load the model again may fix it. A lane whose measured maximum is below a preferred size is
+    /// not used for other settings: the model is loaded again, with that size as its maximum.
     pub(crate) fn served(&self, settings: &LaneConfig) -> Option<ServedModel> {
         let mut outcomes = self.outcomes.lock();
         outcomes.lanes.retain(KnownLane::is_alive);
@@ -59,7 +60,8 @@ impl Slot {
         if let Some(served) = same().find_map(KnownLane::serving) {
             return Some(served);
         }
-        let Some(like) = lanes().find_map(KnownLane::serving) else {
+        let serving = || lanes().filter_map(KnownLane::serving);
+        let Some(like) = serving().find(|served| served.lane.can_prefer(settings)) else {
             return same().find_map(KnownLane::served);
         };
         let served =

@@ -54,6 +54,11 @@ pub enum ChildError {
 }
 
 impl ChildError {
+    /// Whether a child has begun with the work. If it has not, less work would end in the same way.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self, Self::Busy(_) | Self::ShuttingDown | Self::Io(_))
+    }
+
     /// Whether the server is at fault, and not the work that the child was given.
     pub fn is_hosts_fault(&self) -> bool {
         match self {

@@ -242,7 +242,9 @@ impl<'a> CertificateDocument<'a> {
                 Self { rows: "independent", influence, runs, ..none }
             }
             Certificate::Dependent { why } => Self { rows: "dependent", reason: Some(why), ..none },
-            Certificate::Undecided { why } => Self { reason: Some(why), ..none },
+            Certificate::Undecided { why } | Certificate::Unfinished { why } => {
+                Self { reason: Some(why), ..none }
+            }
         }
     }
 }

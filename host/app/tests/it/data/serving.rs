@@ -181,6 +181,7 @@ fn tenants_with_different_plugins_share_batches() {
     let server = Server::start();
     server.digits("acme");
     server.hostile("other");
+    server.put_json("models/digits/config", &json!({ "max_batch_size": 16 }));
     let work = |index: usize| {
         if index.is_multiple_of(2) {
             server.assert_reads("acme", 5);

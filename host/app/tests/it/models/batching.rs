@@ -23,10 +23,32 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
             scope.spawn(move || server.assert_reads("acme", digit));
         }
     });
-    let statistics = server.status()["models"]["digits"]["statistics"].clone();
-    assert_eq!(statistics["batch_sizes"], json!({ "2": 1 }));
+    let model = server.status()["models"]["digits"].clone();
+    assert_eq!(model["statistics"]["batch_sizes"], json!({ "2": 1 }), "{model}");
     server.put_json("models/digits/config", &json!({}));
     server.assert_reads("acme", 3);
+}
+
+/// The server measures that batches of 256 rows are no faster than smaller ones.
+#[test]
+fn a_preferred_size_over_the_measured_one_is_waited_for() {
+    let server = Server::start();
+    server.digits("acme");
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["digits"] }));
+    let config = json!({ "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [256] });
+    server.put_json("models/digits/config", &config);
+    std::thread::scope(|scope| {
+        for rows in [255, 1] {
+            let server = &server;
+            scope.spawn(move || {
+                let answer =
+                    server.data.infer("/v1/acme/v2/models/digits/infer", &many_digits(rows));
+                assert_eq!(answer.status, 200, "{}", answer.text());
+            });
+        }
+    });
+    let model = server.status()["models"]["digits"].clone();
+    assert_eq!(model["statistics"]["batch_sizes"], json!({ "256": 1 }), "{model}");
 }
 
 #[test]
@@ -79,12 +101,17 @@ fn batches_are_padded_to_allowed_sizes() {
 fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
     let server = Server::start();
     server.digits("acme");
+    // If the server measured a maximum below the preferred size, it would load the model again.
+    let sizes = json!({ "max_batch_size": 8 });
     let patient = processor("digits", json!({ "timeout_ms": 100_000 }));
     server.pipeline("acme", "digits", &patient);
-    server.assert_reads("acme", 3);
     let model = || server.status()["models"]["digits"].clone();
     let configure = |config: &Value| server.put_json("models/digits/config", config);
-    let waits = json!({ "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2] });
+    configure(&sizes);
+    server.assert_reads("acme", 3);
+    let waits = json!({
+        "max_batch_size": 8, "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2],
+    });
     configure(&waits);
     std::thread::scope(|scope| {
         scope.spawn(|| server.assert_reads("acme", 1));
@@ -96,7 +123,7 @@ fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
         let refused = server.data.post("/v1/acme/infer/digits", &files::digit(6));
         refused.refused(429, "queue_full", &["priority level"]);
         // The waiting request is due now.
-        configure(&json!({}));
+        configure(&sizes);
     });
     let model = model();
     // One lane served all of it, on one instance: if a model is loaded again, its counters and runs

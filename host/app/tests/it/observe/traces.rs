@@ -171,7 +171,8 @@ fn a_batch_is_linked_with_all_its_requests() {
     assert_eq!(&batch.id, id, "{batch:#?}");
     let mut linked: Vec<_> = batch.links.iter().map(|(trace, _)| trace.clone()).collect();
     linked.sort();
-    assert_eq!(linked, ids, "{infers:#?}");
+    let model = server.status()["models"]["digits"].clone();
+    assert_eq!(linked, ids, "{model}\n{infers:#?}");
     assert_eq!(batch.attributes["gristmill.batch.requests"], "4");
 }
 

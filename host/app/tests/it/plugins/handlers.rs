@@ -68,6 +68,7 @@ fn receipt(answer: &TestAnswer) -> BTreeMap<String, u64> {
 fn a_handler_runs_a_model_for_each_part_of_its_request() {
     let server = Server::start();
     reads_pages(&server, "acme");
+    server.put_json("models/digits/config", &json!({ "max_batch_size": 16 }));
     let all: Vec<_> = (0..10).collect();
     let headers = [WANTED];
     let body = pages(&all);
@@ -92,6 +93,7 @@ fn handlers_of_tenants_that_know_nothing_of_each_other_share_batches() {
     for tenant in ["acme", "globex"] {
         reads_pages(&server, tenant);
     }
+    server.put_json("models/digits/config", &json!({ "max_batch_size": 16 }));
     let body = pages(&[1, 2, 3, 4]);
     eventually("a batch has rows of both", || {
         thread::scope(|scope| {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use gristmill_batch::Refusal;
 
 use super::*;
@@ -60,13 +62,33 @@ fn a_model_that_was_loaded_anew_leaves_the_lane_before_it_known() {
     assert!(Arc::ptr_eq(&at(10), &served.lane), "nothing is loaded once more");
 }
 
+/// The lane's maximum is 4, as if the server had measured it.
+#[test]
+fn a_preferred_size_over_the_maximum_loads_the_model_again() {
+    let (slot, served) = loaded();
+    let prefers = |size: usize, rows: usize| LaneConfig {
+        preferred_batch_sizes: vec![2, size],
+        ..LaneConfig::new(4, rows)
+    };
+    let kept = slot.served(&prefers(4, 10)).unwrap().lane;
+    assert_eq!(kept.config().preferred_batch_sizes, [2, 4]);
+    assert!(slot.served(&prefers(8, 4)).is_some(), "no more than 4 rows can be queued");
+    assert!(slot.served(&prefers(8, 10)).is_none());
+    let config = LaneConfig { max_batch_size: 8, ..prefers(8, 10) };
+    let anew = ServedModel { lane: Arc::new(echo_lane(config)), ..served };
+    slot.note(prefers(8, 10), &Ok(anew.clone()));
+    assert!(Arc::ptr_eq(&slot.served(&prefers(8, 10)).unwrap().lane, &anew.lane));
+    let slower = LaneConfig { max_queue_delay: Duration::from_secs(1), ..prefers(8, 10) };
+    assert_eq!(slot.served(&slower).unwrap().lane.config().max_batch_size, 8);
+}
+
 #[test]
 fn a_failure_is_remembered_until_it_is_loaded() {
     let (slot, settings) = (Slot::default(), LaneConfig::new(4, 10));
     let before = Instant::now();
     slot.note(settings.clone(), &Err(LoadError::LostRuns(Refusal::LostRuns(3)).into()));
     assert!(slot.failed(Some(before)).is_some() && slot.failed(None).is_some());
-    assert!(slot.failed(Some(Instant::now() + std::time::Duration::from_secs(1))).is_none());
+    assert!(slot.failed(Some(Instant::now() + Duration::from_secs(1))).is_none());
     let (_, served) = loaded();
     slot.note(settings, &Ok(served));
     assert!(slot.failed(None).is_none());

@@ -1,7 +1,8 @@
 //! Turning a model's configuration into the settings of the batcher and the backends.
 //!
 //! Invariant: loading a model depends only on its file, [`ModelConfig::load_options`] and
-//! [`ModelConfig::sizes`]. A change of other settings loads nothing.
+//! [`ModelConfig::sizes`]. A change of other settings loads nothing, unless it prefers batches that
+//! are larger than the measured maximum.
 
 use std::time::Duration;
 
