@@ -137,8 +137,8 @@ impl Lane {
         Self { info: self.info.clone(), config, shared, closing }
     }
 
-    /// Whether a lane [with these settings](Self::with_config) waits for all sizes that they prefer.
-    /// It does not wait for those over its maximum.
+    /// Whether a lane [with these settings](Self::with_config) waits for all sizes that they
+    /// prefer. It does not wait for those over its maximum.
     pub fn can_prefer(&self, config: &LaneConfig) -> bool {
         let largest = config.preferred_batch_sizes.last().copied().unwrap_or(1);
         !self.info.forms_batches || largest.min(config.queue.rows) <= self.config.max_batch_size

@@ -60,8 +60,8 @@ impl Buckets {
     ) -> Result<Self, BucketsError> {
         let mut remotes = HashMap::<_, Remote>::new();
         let mut buckets = HashMap::new();
-        for (name, BucketConfig { place, prefix, timeout, cache }) in configs {
-            let client = match place {
+        for (name, BucketConfig { kind, prefix, timeout, cache }) in configs {
+            let client = match kind {
                 BucketKind::Embedded { max_bytes } => {
                     let path = directory.join(format!("{}.redb", name.as_str()));
                     let embedded = Embedded::start(&name, path, max_bytes);

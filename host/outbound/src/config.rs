@@ -12,7 +12,7 @@ use crate::redis_url::RedisUrl;
 #[derive(Clone, Debug)]
 pub struct BucketConfig {
     /// Where its values are.
-    pub place: BucketKind,
+    pub kind: BucketKind,
     /// The beginning of all keys.
     pub prefix: Prefix,
     /// The time for a call.

@@ -183,9 +183,9 @@ mod tests {
         let folder = env::temp_dir().join(format!("gristmill-symbols-{}", process::id()));
         fs::create_dir_all(&folder).unwrap();
         let (program, symbols) = (folder.join("program"), folder.join("program.debug"));
-        let own = env::current_exe().unwrap();
-        run("objcopy", &["--only-keep-debug".as_ref(), &own, &symbols]);
-        run("strip", &["--strip-all".as_ref(), "-o".as_ref(), &program, &own]);
+        let test_program = env::current_exe().unwrap();
+        run("objcopy", &["--only-keep-debug".as_ref(), &test_program, &symbols]);
+        run("strip", &["--strip-all".as_ref(), "-o".as_ref(), &program, &test_program]);
         let link = format!("--add-gnu-debuglink={}", symbols.display());
         run("objcopy", &[link.as_ref(), &program]);
         let named = |names: &[String]| names.iter().any(|name| name.contains("functions_of"));

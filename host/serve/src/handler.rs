@@ -34,7 +34,7 @@ impl PipelineRun<'_> {
         handler: &Handler,
         request: Request,
     ) -> Result<Response, InferError> {
-        let Self { work, own, runs, receipt } = self;
+        let Self { work, own_lines, runs, receipt } = self;
         let (route, context) = (&*work.route, &work.context);
         let began = Instant::now();
         let mut noted = HandlerNoted {
@@ -50,7 +50,7 @@ impl PipelineRun<'_> {
             let lines = Lines {
                 source: &handler.source,
                 request_id: &context.request_id,
-                own_lines: own.as_ref(),
+                own_lines: own_lines.as_ref(),
             };
             let grant = Grant {
                 limits: &route.limits.plugin,

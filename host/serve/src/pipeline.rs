@@ -189,9 +189,10 @@ impl Work {
     ) -> PipelineAnswer {
         let (route, request_id) = (&*self.route, &self.context.request_id);
         let deadline = self.context.deadline;
-        let mut own = None;
+        let mut own_lines = None;
         let done = {
-            let run = PipelineRun { work: self, own: &mut own, runs, receipt: &mut *receipt };
+            let run =
+                PipelineRun { work: self, own_lines: &mut own_lines, runs, receipt: &mut *receipt };
             // Pinned here, because the timeout would move it.
             let running = pin!(run.run(request));
             timeout_at(deadline.instant().into(), running).await
@@ -207,7 +208,7 @@ impl Work {
         if let Err(error) = &outcome {
             log(error, route, request_id);
         }
-        let lines = own.map(|own: Arc<OwnLines>| own.take()).unwrap_or_default();
+        let lines = own_lines.map(|lines: Arc<OwnLines>| lines.take()).unwrap_or_default();
         PipelineAnswer { outcome, lines }
     }
 
@@ -278,7 +279,7 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
 pub(crate) struct PipelineRun<'a> {
     pub(crate) work: &'a Work,
     /// The request's own lines, if they are collected.
-    pub(crate) own: &'a mut Option<Arc<OwnLines>>,
+    pub(crate) own_lines: &'a mut Option<Arc<OwnLines>>,
     pub(crate) runs: &'a RunCount,
     pub(crate) receipt: &'a mut Receipt,
 }
@@ -320,10 +321,10 @@ impl PipelineRun<'_> {
         // The tenant's budget needs room for the lines.
         let hold = || OwnLines::hold(&route.quota.bytes);
         if *is_trial || route.debug {
-            *self.own = Some(hold()?);
+            *self.own_lines = Some(hold()?);
         } else if *is_traced {
             // No request fails because it is traced.
-            *self.own = hold().ok();
+            *self.own_lines = hold().ok();
         }
         match &route.program {
             Program::Pair(pair) => self.pair(pair, request).await,
@@ -332,13 +333,13 @@ impl PipelineRun<'_> {
     }
 
     async fn pair(self, pair: &Pair, request: Request) -> Result<Response, InferError> {
-        let Self { work, own, receipt, .. } = self;
-        let (route, context, own) = (&*work.route, &work.context, own.as_ref());
+        let Self { work, own_lines, receipt, .. } = self;
+        let (route, context, own_lines) = (&*work.route, &work.context, own_lines.as_ref());
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, assets, usage| {
-            let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
+            let lines = Some(Lines { source, request_id: &context.request_id, own_lines });
             let (usage, systems, assets) = (Some(usage), Some(work.systems()), Some(assets));
             Grant { limits, account, lines, usage, models: None, systems, assets }
         };

@@ -61,9 +61,9 @@ impl Shadow {
     /// The shadow of a request to `route`. None if there is no memory for it.
     pub(crate) fn of(route: &Arc<Route>, request: &Request, id: &Arc<str>) -> Option<Self> {
         let candidate = route.candidate.as_ref()?;
-        let own = candidate.served.as_ref().ok()?;
+        let shadow_route = candidate.served.as_ref().ok()?;
         // The request's body also stays with the tenant's own memory until the shadow has ended.
-        let held = own.quota.bytes.hold(0);
+        let held = shadow_route.quota.bytes.hold(0);
         let has_room = !route.quota.bytes.is_half_used();
         if !has_room || held.try_add(request.bytes()).is_err() {
             candidate.evaluation.note_skipped();
@@ -86,9 +86,11 @@ impl Shadow {
         };
         let begun = expected.and_then(|expected| {
             let route = candidate.served.as_ref().ok()?.clone();
-            let Takes::Shadow { own, all, tolerance } = &candidate.takes else { return None };
-            let own = own.clone().try_acquire_owned().ok()?;
-            let places = [own, all.clone().try_acquire_owned().ok()?];
+            let Takes::Shadow { tenant_permits, all_permits, tolerance } = &candidate.takes else {
+                return None;
+            };
+            let tenant_permits = tenant_permits.clone().try_acquire_owned().ok()?;
+            let places = [tenant_permits, all_permits.clone().try_acquire_owned().ok()?];
             route.quota.calls.cpu().check(Instant::now()).ok()?;
             Some((expected, route, *tolerance, places))
         });

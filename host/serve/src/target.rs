@@ -118,22 +118,22 @@ pub enum NotFound {
     #[error("tenant {0:?} has no pipeline")]
     NoPipelines(String),
     /// The request names no pipeline, and the tenant has no default.
-    #[error("tenant {tenant:?} has no default pipeline: name one of {known}")]
+    #[error("tenant {tenant:?} has no default pipeline: name one of {pipelines}")]
     NoDefault {
         /// The tenant.
         tenant: String,
         /// The pipelines that it has.
-        known: String,
+        pipelines: String,
     },
     /// The tenant has no such pipeline.
-    #[error("tenant {tenant:?} has no pipeline {pipeline:?}; it has: {known}")]
+    #[error("tenant {tenant:?} has no pipeline {pipeline:?}; it has: {pipelines}")]
     Pipeline {
         /// The tenant.
         tenant: String,
         /// The pipeline that was asked for.
         pipeline: String,
         /// The pipelines that it has.
-        known: String,
+        pipelines: String,
     },
     /// The pipeline is there, but cannot serve.
     #[error("pipeline {pipeline:?} is not available: {reason}")]
@@ -174,7 +174,7 @@ pub fn find_pipeline<'a>(
     pipeline: Option<&str>,
 ) -> Result<&'a Arc<Route>, NotFound> {
     let name = || name.to_string();
-    let known = || {
+    let pipelines = || {
         let mut names: Vec<_> = tenant.pipelines.keys().map(|name| name.as_str()).collect();
         names.sort_unstable();
         names.join(", ")
@@ -183,7 +183,7 @@ pub fn find_pipeline<'a>(
         _ if tenant.pipelines.is_empty() => return Err(NotFound::NoPipelines(name())),
         (Some(pipeline), _) => pipeline,
         (None, Some(default)) => default.as_str(),
-        (None, None) => return Err(NotFound::NoDefault { tenant: name(), known: known() }),
+        (None, None) => return Err(NotFound::NoDefault { tenant: name(), pipelines: pipelines() }),
     };
     match tenant.pipelines.get(pipeline) {
         Some(Pipeline::Ready(route)) => Ok(route),
@@ -192,7 +192,7 @@ pub fn find_pipeline<'a>(
         }
         None => {
             let (tenant, pipeline) = (name(), pipeline.into());
-            Err(NotFound::Pipeline { tenant, pipeline, known: known() })
+            Err(NotFound::Pipeline { tenant, pipeline, pipelines: pipelines() })
         }
     }
 }

@@ -222,7 +222,7 @@ mod tests {
         let other = ["acme", "digits2"];
         let both = (0..10_000_u32).filter(|user| {
             let user = user.to_string();
-            [PIPELINE, other].iter().all(|own| place_of(own, user.as_bytes()) < 0.5)
+            [PIPELINE, other].iter().all(|path| place_of(path, user.as_bytes()) < 0.5)
         });
         let both = both.count();
         assert!((2300..2700).contains(&both), "{both} of 10,000 are in both halves");

@@ -47,8 +47,8 @@ pub fn is_no_key(key: &KeyHashes) -> bool {
 /// Of which kind the kept hash is, and with which secret it was made, does not depend on the key.
 fn same(kept: &KeyHash, key: &KeyHashes) -> Choice {
     match (kept, key.keyed, key.plain) {
-        (KeyHash::Keyed { by, digest }, KeyHash::Keyed { by: own, digest: key }, _)
-            if *by == own =>
+        (KeyHash::Keyed { by, digest }, KeyHash::Keyed { by: secret, digest: key }, _)
+            if *by == secret =>
         {
             digest.as_bytes().ct_eq(key.as_bytes())
         }

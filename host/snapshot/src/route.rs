@@ -189,10 +189,10 @@ pub enum Takes {
     /// It runs its share of them once they are answered. Its answers are compared with those that
     /// clients got, and dropped.
     Shadow {
-        /// The places of the tenant's shadows that run.
-        own: Arc<Semaphore>,
-        /// The places of all tenants' shadows that run.
-        all: Arc<Semaphore>,
+        /// One for each shadow of the tenant that may run.
+        tenant_permits: Arc<Semaphore>,
+        /// One for each shadow of all tenants that may run.
+        all_permits: Arc<Semaphore>,
         /// The largest difference of two numbers that are not whole, as the absolute difference
         /// and as the share of the number.
         tolerance: f64,

@@ -94,9 +94,9 @@ fn check_room() -> Result<()> {
     let target = shell::target();
     std::fs::create_dir_all(&target)?;
     let bytes = |command: &mut Command| -> Result<u64> {
-        let said = shell::output(command)?;
-        let number = said.split_whitespace().find_map(|word| word.parse().ok());
-        number.with_context(|| format!("{command:?} says {said:?}"))
+        let output = shell::output(command)?;
+        let number = output.split_whitespace().find_map(|word| word.parse().ok());
+        number.with_context(|| format!("{command:?} says {output:?}"))
     };
     let free = bytes(program("df").args(["--block-size=1", "--output=avail"]).arg(&target))?;
     if free >= ROOM {

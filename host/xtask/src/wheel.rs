@@ -128,10 +128,10 @@ fn other_python() -> Option<PathBuf> {
     let of_pyenv = of_pyenv.into_iter().flatten().flatten();
     let of_pyenv = of_pyenv.map(|version| version.path().join("bin/python3"));
     let on_path = ONNXRUNTIME_PYTHONS.map(|minor| PathBuf::from(format!("python3.{minor}")));
-    let own = minor_version("python3".as_ref());
+    let own_version = minor_version("python3".as_ref());
     let others = on_path.chain(of_pyenv).filter_map(|python| {
         let version = minor_version(&python)?;
-        let fits = ONNXRUNTIME_PYTHONS.contains(&version) && Some(version) != own;
+        let fits = ONNXRUNTIME_PYTHONS.contains(&version) && Some(version) != own_version;
         fits.then_some((version, python))
     });
     others.max().map(|(_, python)| python)

@@ -52,10 +52,10 @@ async fn a_slow_listener_skips_events_and_gets_all() {
 #[tokio::test(start_paused = true)]
 async fn tenants_have_feeds_of_their_own_that_end_with_their_listeners() {
     let feeds = Feeds::default();
-    let own = |tenant: &str| Some(BTreeSet::from([name(tenant)]));
+    let scope_of = |tenant: &str| Some(BTreeSet::from([name(tenant)]));
     let ci = name("ci");
-    let mut one = feeds.listen(own("acme"), Some(&ci)).unwrap();
-    let mut other = feeds.listen(own("other"), Some(&ci)).unwrap();
+    let mut one = feeds.listen(scope_of("acme"), Some(&ci)).unwrap();
+    let mut other = feeds.listen(scope_of("other"), Some(&ci)).unwrap();
     assert!(next(&mut one, 1).await.contains("\"release\":1"));
     assert!(next(&mut other, 2).await.contains("\"release\":2"));
     drop((one, other));

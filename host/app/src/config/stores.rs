@@ -90,7 +90,7 @@ pub(crate) fn read(file: &Table, faults: &mut Vec<Fault>) -> Stores {
 fn check_apart(stores: &Stores, faults: &mut Vec<Fault>) {
     for (at, (first, one)) in stores.iter().enumerate() {
         for (second, other) in stores.iter().skip(at + 1) {
-            let [databases, others] = [one, other].map(|config| databases(&config.place));
+            let [databases, others] = [one, other].map(|config| databases(&config.kind));
             let is_shared = databases.iter().any(|database| others.contains(database));
             if is_shared && one.prefix.may_meet(&other.prefix) {
                 let (first, second) = (first.as_str(), second.as_str());
@@ -106,8 +106,8 @@ fn check_apart(stores: &Stores, faults: &mut Vec<Fault>) {
 }
 
 /// The databases that a store names. An embedded store has a file of its own.
-fn databases(place: &BucketKind) -> Vec<String> {
-    match place {
+fn databases(kind: &BucketKind) -> Vec<String> {
+    match kind {
         BucketKind::Redis(RedisConfig { urls, .. }) => {
             urls.iter().map(RedisUrl::database).collect()
         }
@@ -129,16 +129,16 @@ impl StoreReader<'_> {
                 format!("stores.{}: unknown key {key:?}; known are {}", self.name, KEYS.join(", "));
             self.faults.push(Fault::Store(text));
         }
-        let place = self.place();
+        let kind = self.kind();
         let prefix = self.prefix();
-        let usual_ms = match &place {
+        let usual_ms = match &kind {
             Some(BucketKind::Embedded { .. }) => EMBEDDED_TIMEOUT_MS,
             _ => REDIS_TIMEOUT_MS,
         };
         let timeout_ms = self.whole("timeout_ms", 1..=TIMEOUT_MS_MAX);
         let timeout = timeout_ms.map(|ms| Duration::from_millis(ms.unwrap_or(usual_ms)));
         let cache = self.cache();
-        Some(BucketConfig { place: place?, prefix: prefix?, timeout: timeout?, cache: cache? })
+        Some(BucketConfig { kind: kind?, prefix: prefix?, timeout: timeout?, cache: cache? })
     }
 
     /// The cache, if one is wanted. None at all if there is a fault.
@@ -156,7 +156,7 @@ impl StoreReader<'_> {
         Some(Some(CacheConfig { ttl, max_bytes }))
     }
 
-    fn place(&mut self) -> Option<BucketKind> {
+    fn kind(&mut self) -> Option<BucketKind> {
         let table = self.table;
         let is_embedded = self.flag("embedded")?;
         let others = match is_embedded {

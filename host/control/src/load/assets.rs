@@ -42,12 +42,12 @@ pub(crate) struct Assets {
     accounts: Arc<Accounts>,
     /// Of one tenant.
     tenant_bytes_max: u64,
-    known: Mutex<Known>,
+    records: Mutex<Records>,
 }
 
 /// The files that are held, are being loaded, or could not be loaded.
 #[derive(Default)]
-struct Known {
+struct Records {
     /// The bytes, which all tenants share.
     files: Shared<Digest, Asset>,
     assets: Shared<FileKey, Asset>,
@@ -77,7 +77,7 @@ pub(crate) struct Payer {
 impl Assets {
     /// `tenant_bytes_max`: of the assets of one tenant.
     pub(crate) fn new(store: Arc<Store>, accounts: Arc<Accounts>, tenant_bytes_max: u64) -> Self {
-        Self { store, accounts, tenant_bytes_max, known: Mutex::default() }
+        Self { store, accounts, tenant_bytes_max, records: Mutex::default() }
     }
 
     /// The tenant as one that loads files. `serving` is none for the state of the log.
@@ -94,22 +94,22 @@ impl Assets {
 
     /// The asset, or the reason why it is not loaded. None if neither is known. Never waits.
     pub(crate) fn known(&self, key: &FileKey) -> Option<Loaded<Arc<Asset>>> {
-        let known = self.known.lock();
-        known.assets.get(key).map(Ok).or_else(|| known.failed.get(key).cloned().map(Err))
+        let records = self.records.lock();
+        records.assets.get(key).map(Ok).or_else(|| records.failed.get(key).cloned().map(Err))
     }
 
     /// The files that this plugin brings, or the reason why they are not held. None if neither is
     /// known. Never waits.
     pub(crate) fn known_brought(&self, key: &FileKey) -> Option<Loaded<Arc<Brought>>> {
-        let known = self.known.lock();
-        known.brought.get(key).map(Ok).or_else(|| known.failed.get(key).cloned().map(Err))
+        let records = self.records.lock();
+        records.brought.get(key).map(Ok).or_else(|| records.failed.get(key).cloned().map(Err))
     }
 
     /// The asset of this digest, which a release names.
     pub(crate) async fn get(&self, payer: &Payer, digest: Digest) -> Loaded<Arc<Asset>> {
         let loaded = self.load_once(payer, digest, None).await;
         if let Err(fault) = &loaded {
-            self.known.lock().failed.insert((payer.id.clone(), digest), fault.clone());
+            self.records.lock().failed.insert((payer.id.clone(), digest), fault.clone());
         }
         loaded
     }
@@ -127,18 +127,18 @@ impl Assets {
         plugin: &Plugin,
     ) -> Loaded<Arc<Brought>> {
         let key = (payer.id.clone(), digest);
-        let mut known = self.known.lock();
-        if let Some(brought) = known.brought.get(&key) {
+        let mut records = self.records.lock();
+        if let Some(brought) = records.brought.get(&key) {
             return Ok(brought);
         }
         let hold = |file: &Asset| payer.hold(file.bytes().len() as u64);
         match plugin.assets().held_by(hold).map_err(Arc::new) {
             Ok(brought) => {
-                known.failed.remove(&key);
-                Ok(known.brought.get_or_insert(key, || Arc::new(brought)))
+                records.failed.remove(&key);
+                Ok(records.brought.get_or_insert(key, || Arc::new(brought)))
             }
             Err(fault) => {
-                known.failed.insert(key, fault.clone());
+                records.failed.insert(key, fault.clone());
                 Err(fault)
             }
         }
@@ -154,18 +154,18 @@ impl Assets {
     ) -> Loaded<Arc<Asset>> {
         let key = (payer.id.clone(), digest);
         let loading = {
-            let mut known = self.known.lock();
-            if let Some(asset) = known.assets.get(&key) {
+            let mut records = self.records.lock();
+            if let Some(asset) = records.assets.get(&key) {
                 return Ok(asset);
             }
-            known.loading.get_or_insert(key.clone(), Arc::default)
+            records.loading.get_or_insert(key.clone(), Arc::default)
         };
         let load = || async { self.load(payer, digest, file).await.map_err(Arc::new) };
         let loaded = loading.get_or_init(load).await.clone();
         if let Ok(asset) = &loaded {
-            let mut known = self.known.lock();
-            known.failed.remove(&key);
-            known.assets.get_or_insert(key, || asset.clone());
+            let mut records = self.records.lock();
+            records.failed.remove(&key);
+            records.assets.get_or_insert(key, || asset.clone());
         }
         loaded
     }
@@ -176,7 +176,7 @@ impl Assets {
         digest: Digest,
         file: Option<&Received>,
     ) -> Result<Arc<Asset>, LoadError> {
-        let shared = self.known.lock().files.get(&digest);
+        let shared = self.records.lock().files.get(&digest);
         let bytes = match (&shared, file) {
             (Some(shared), _) => shared.bytes().len() as u64,
             (None, Some(file)) => file.bytes(),
@@ -193,19 +193,19 @@ impl Assets {
 
     /// The file with these bytes, or the one that was read meanwhile.
     fn shared(&self, digest: Digest, bytes: Bytes) -> Arc<Asset> {
-        self.known.lock().files.get_or_insert(digest, || Arc::new(Asset::new(bytes)))
+        self.records.lock().files.get_or_insert(digest, || Arc::new(Asset::new(bytes)))
     }
 
     /// Forget why files could not be loaded that `desired` does not name.
     pub(crate) fn forget(&self, desired: &Desired) {
-        let mut known = self.known.lock();
-        if known.failed.is_empty() {
+        let mut records = self.records.lock();
+        if records.failed.is_empty() {
             return;
         }
-        let tenants = known.failed.keys().map(|((tenant, _), _)| tenant.clone());
+        let tenants = records.failed.keys().map(|((tenant, _), _)| tenant.clone());
         let tenants: BTreeSet<_> = tenants.collect();
         let Needs { plugins, assets, .. } = Needs::of(desired, &tenants);
-        known.failed.retain(|((tenant, since), digest), _| {
+        records.failed.retain(|((tenant, since), digest), _| {
             let file = NeededFile { tenant, since: *since, digest: *digest };
             plugins.contains_key(&file) || assets.contains_key(&file)
         });

@@ -207,11 +207,11 @@ fn key_of(file: NeededFile<'_>) -> FileKey {
 fn take<K: Eq + Hash, T>(
     at_hand: &mut HashMap<K, Loaded<T>>,
     key: K,
-    known: Option<Loaded<T>>,
+    outcome: Option<Loaded<T>>,
     retries: bool,
 ) -> bool {
     let may_pass = |loaded: &Loaded<T>| loaded.as_ref().is_err_and(|fault| fault.is_passing());
-    match known.filter(|loaded| !(retries && may_pass(loaded))) {
+    match outcome.filter(|loaded| !(retries && may_pass(loaded))) {
         Some(loaded) => {
             at_hand.insert(key, loaded);
             true

@@ -125,7 +125,7 @@ impl LoadError {
         self.is_unread() || matches!(self, Self::AssetsHeld { .. })
     }
 
-    /// The code for clients. `own` is the code for a fault of the file or of its configuration.
+    /// The code for clients. `file_code` is the code for a fault of the file or its configuration.
     pub(crate) fn code(&self, file_code: ErrorCode) -> ErrorCode {
         match self {
             Self::Plugin(error) => match error.code() {

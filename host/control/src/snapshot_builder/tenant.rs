@@ -200,8 +200,9 @@ impl TenantBuilder<'_> {
         }
         let takes = match shadows {
             Some(shadows) => {
-                let (of_tenant, all) = (shadows.permits, self.accounts.shadows.clone());
-                Takes::Shadow { own: of_tenant, all, tolerance: candidate.tolerance() }
+                let (tenant_permits, all_permits) =
+                    (shadows.permits, self.accounts.shadows.clone());
+                Takes::Shadow { tenant_permits, all_permits, tolerance: candidate.tolerance() }
             }
             None => Takes::Traffic,
         };

@@ -55,9 +55,9 @@ fn only_hosts_are_patterns() {
     ] {
         assert!(text.parse::<HostPattern>().is_err(), "{text}");
     }
-    let told = |text: &str| text.parse::<HostPattern>().unwrap_err().to_string();
-    assert!(told("https://a.example/").contains("keys of their own"));
-    assert!(told("a.*.b").contains("only at the beginning"));
+    let error_of = |text: &str| text.parse::<HostPattern>().unwrap_err().to_string();
+    assert!(error_of("https://a.example/").contains("keys of their own"));
+    assert!(error_of("a.*.b").contains("only at the beginning"));
 }
 
 #[test]

@@ -130,11 +130,11 @@ impl Inference {
         &self,
         headers: &HeaderMap,
         arrived: Instant,
-        known: &mut Known,
+        known_caller: &mut Known,
     ) -> Result<Admitted, Problem> {
         let snapshot = self.snapshot();
         let key = key_of(headers, self.gate(), &snapshot);
-        let admitted = self.admit_to(snapshot, key, arrived, known)?;
+        let admitted = self.admit_to(snapshot, key, arrived, known_caller)?;
         Ok(Admitted { trace: TraceHeaders::of(headers), ..admitted })
     }
 
@@ -157,13 +157,13 @@ impl Inference {
         snapshot: Arc<Snapshot>,
         key: Option<Key>,
         arrived: Instant,
-        known: &mut Known,
+        known_caller: &mut Known,
     ) -> Result<Admitted, Problem> {
         let caller = self.gate().caller(&snapshot, key, None)?;
         if let Ok(tenant) = caller.tenant() {
-            let counted = tenant.count_request(arrived, &mut known.quota);
+            let counted = tenant.count_request(arrived, &mut known_caller.quota);
             if counted.is_err() {
-                known.tenant = Some(tenant.name.clone());
+                known_caller.tenant = Some(tenant.name.clone());
             }
             counted?;
         }

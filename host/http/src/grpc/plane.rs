@@ -127,21 +127,21 @@ impl GrpcPlane {
         let arrived = Instant::now();
         let method = Method::of(call.uri().path());
         let streams = method == Method::Stream;
-        let mut known = Known::default();
+        let mut known_caller = Known::default();
         // The caller is found before any message is read.
         let admitted = match method.needs_caller() {
-            true => self.served.admit(call.headers(), arrived, &mut known).map(Some),
+            true => self.served.admit(call.headers(), arrived, &mut known_caller).map(Some),
             false => Ok(None),
         };
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => {
                 let mut receipt = Receipt::open(arrived);
-                receipt.note().tenant = known.tenant;
+                receipt.note().tenant = known_caller.tenant;
                 self.refused(receipt, problem.code, call.uri().path(), client);
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
-                add_quota(refused.headers_mut(), known.quota);
+                add_quota(refused.headers_mut(), known_caller.quota);
                 return refused.map(|body| MeteredAnswer::new(body, None));
             }
         };
@@ -178,7 +178,7 @@ impl GrpcPlane {
             })
         };
         let Ok(mut answer) = answer;
-        add_quota(answer.headers_mut(), known.quota);
+        add_quota(answer.headers_mut(), known_caller.quota);
         if streams || method == (Method::Health { watches: true }) {
             answer.extensions_mut().insert(StaysOpen);
         }

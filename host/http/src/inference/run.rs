@@ -88,30 +88,30 @@ impl Inference {
     ) -> Result<Ran, Problem> {
         let LoadedModel { name, version, served, notes } = model;
         let caller = asked.caller.tenant()?;
-        let NamedTenant { name: tenant, tenant: own } = caller;
+        let NamedTenant { name: tenant_name, tenant } = caller;
         let inputs = self.inputs(served, asked.caller, request).await?;
         let known_outputs = served.lane.info().outputs.iter().map(|info| &*info.name);
         check_outputs(name.as_str(), known_outputs, request)?;
         let receipt = &mut asked.context.receipt;
         let submission = Submission {
-            tenant: tenant.clone(),
-            weight: own.weight,
+            tenant: tenant_name.clone(),
+            weight: tenant.weight,
             priority: given_priority(request),
             timeout: request.timeout,
             inputs,
             arrived: receipt.record().arrived,
             deadline: asked.deadline,
-            keeps_apart: own.keeps_apart,
+            keeps_apart: tenant.keeps_apart,
             more_follow: false,
         };
-        if let Some(direct) = own.models.get(name) {
+        if let Some(direct) = tenant.models.get(name) {
             receipt.charge_to(direct.clone());
         }
         let outcome = caller.run_model(name, &served.lane, submission, receipt).await;
         if let Err(error) = &outcome
             && error.code() == ErrorCode::ModelFailed
         {
-            let (request_id, tenant) = (&*asked.context.id, tenant.as_str());
+            let (request_id, tenant) = (&*asked.context.id, tenant_name.as_str());
             let model = name.as_str();
             tracing::warn!(request_id, tenant, model, %error, "request failed");
         }

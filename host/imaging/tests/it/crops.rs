@@ -72,13 +72,13 @@ fn parts_take_at_most_what_is_said() {
     for to in [None, Some(size(224, 224)), Some(size(400, 300))] {
         let crops = Crops { parts: &parts, size: to, filter: Filter::Lanczos3 };
         let limits = Limits::of_pixels(1 << 20);
-        let said = image.crop_many_cost(crops, limits).unwrap().bytes;
+        let cost = image.crop_many_cost(crops, limits).unwrap().bytes;
         let pool = BufferPool::new(0);
         let make = || image.crop_many(unstopped(&pool), crops, limits).unwrap();
         let (_, peak) = peak_during(make);
         // Besides the pixels there is the list of the parts.
-        assert!(peak <= said + (64 << 10), "{to:?}: {peak} bytes taken, {said} said");
-        assert!(said <= 3 * peak, "{to:?}: {peak} bytes taken, {said} said");
+        assert!(peak <= cost + (64 << 10), "{to:?}: {peak} bytes taken, {cost} said");
+        assert!(cost <= 3 * peak, "{to:?}: {peak} bytes taken, {cost} said");
     }
 }
 

@@ -120,10 +120,10 @@ fn encoding_takes_at_most_what_is_said() {
             noise(1, 1, gray),
         ] {
             for format in ALL {
-                let said = pixels.encode_cost(format).unwrap().bytes;
+                let cost = pixels.encode_cost(format).unwrap().bytes;
                 let pool = BufferPool::new(0);
                 let (file, peak) = peak_during(|| pixels.encode(unstopped(&pool), format).unwrap());
-                assert!(peak <= said, "{format:?}: {peak} bytes taken, {said} said");
+                assert!(peak <= cost, "{format:?}: {peak} bytes taken, {cost} said");
                 assert!(file.capacity() <= 2 * file.len(), "{format:?}: {}", file.capacity());
             }
         }

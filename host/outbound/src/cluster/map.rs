@@ -168,10 +168,11 @@ impl Map {
     /// The servers that have slots, in the order of their first ones, and the number of this
     /// division of the slots.
     pub(crate) fn division(&self) -> (u64, Vec<Arc<Node>>) {
-        let (mut servers, mut known, mut before) = (Vec::new(), HashSet::new(), None);
+        let (mut servers, mut known_servers, mut before) = (Vec::new(), HashSet::new(), None);
         for node in self.slots.iter().flatten() {
             // Most slots have the server of the one before.
-            if !are_same(before.replace(node), Some(node)) && known.insert(Arc::as_ptr(node).addr())
+            if !are_same(before.replace(node), Some(node))
+                && known_servers.insert(Arc::as_ptr(node).addr())
             {
                 servers.push(node.clone());
             }

@@ -42,7 +42,7 @@ fn gate(open_tenant: Option<&str>) -> Gate {
 /// The tenant that the caller acts for, "operator", or the error.
 fn caller(gate: &Gate, key: Option<Key>, tenant: Option<&str>) -> Result<String, AccessError> {
     gate.caller(&snapshot(), key, tenant).map(|caller| match caller {
-        Caller::Tenant(own) => own.name.to_string(),
+        Caller::Tenant(tenant) => tenant.name.to_string(),
         Caller::Operator(None) => "operator".into(),
         Caller::Operator(Some(token)) => format!("operator {}", token.name),
     })

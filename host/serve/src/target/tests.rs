@@ -146,8 +146,8 @@ fn a_caller_sees_its_models_and_then_its_pipelines() {
     let names = |caller: Caller<'_>| -> Vec<_> {
         caller.models(&snapshot).into_iter().map(ModelOrPipeline::name).collect()
     };
-    let own = ["broken", "multiple", "ready", "pipeline:first", "pipeline:second"];
-    assert_eq!(names(acme(&snapshot)), own);
+    let own_models = ["broken", "multiple", "ready", "pipeline:first", "pipeline:second"];
+    assert_eq!(names(acme(&snapshot)), own_models);
     assert_eq!(names(Caller::Operator(None)), ["broken", "multiple", "ready", "secret"]);
 }
 
@@ -184,16 +184,17 @@ fn a_pipeline_is_found_by_its_name_or_as_the_default() {
         }
         Arc::new(tenant)
     };
-    let missing = |pipeline: &str, known: &str| NotFound::Pipeline {
+    let missing = |pipeline: &str, pipelines: &str| NotFound::Pipeline {
         tenant: "acme".into(),
         pipeline: pipeline.into(),
-        known: known.into(),
+        pipelines: pipelines.into(),
     };
     let unavailable = |pipeline: &str| NotFound::Unavailable {
         pipeline: pipeline.into(),
         reason: "no plugin".into(),
     };
-    let no_default = NotFound::NoDefault { tenant: "acme".into(), known: "first, second".into() };
+    let no_default =
+        NotFound::NoDefault { tenant: "acme".into(), pipelines: "first, second".into() };
     let (none, two) = (&[][..], &["second", "first"][..]);
     let cases = [
         (none, None, None, NotFound::NoPipelines("acme".into())),

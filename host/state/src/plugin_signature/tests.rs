@@ -88,36 +88,37 @@ fn a_signature_in_a_registry_counts_only_with_its_whole_chain() {
     let of = |payload: &[u8], manifest: &[u8]| {
         PluginSignature::of_artifact(key.sign(payload), payload.to_vec(), manifest.to_vec())
     };
-    let (own, other) = (manifest(&[digest]), manifest(&[Digest::of(b"other")]));
-    assert_eq!(is_by(of(&payload(&own), &own), &key, FILE), Ok(true));
-    assert_eq!(is_by(of(&payload(&own), &own), &Key::new(), FILE), Ok(false));
+    let (own_manifest, other) = (manifest(&[digest]), manifest(&[Digest::of(b"other")]));
+    assert_eq!(is_by(of(&payload(&own_manifest), &own_manifest), &key, FILE), Ok(true));
+    assert_eq!(is_by(of(&payload(&own_manifest), &own_manifest), &Key::new(), FILE), Ok(false));
     // The payload was changed after it was signed.
-    let changed = PluginSignature::of_artifact(key.sign(b"{}"), payload(&own), own.clone());
+    let changed =
+        PluginSignature::of_artifact(key.sign(b"{}"), payload(&own_manifest), own_manifest.clone());
     assert_eq!(is_by(changed, &key, FILE), Ok(false));
 
     let fault = |payload: &[u8], manifest: &[u8], file: &[u8]| {
         is_by(of(payload, manifest), &key, file).unwrap_err()
     };
-    let (signed, sent) = (Digest::of(&other).to_string(), Digest::of(&own));
+    let (signed, sent) = (Digest::of(&other).to_string(), Digest::of(&own_manifest));
     let expected = SignatureFault::OtherManifest { signed, sent };
-    assert_eq!(fault(&payload(&other), &own, FILE), expected);
+    assert_eq!(fault(&payload(&other), &own_manifest, FILE), expected);
     let (signed, sent) = (digest.to_string(), Digest::of(b"tampered"));
     let expected = SignatureFault::OtherFile { signed, sent };
-    assert_eq!(fault(&payload(&own), &own, b"tampered"), expected);
+    assert_eq!(fault(&payload(&own_manifest), &own_manifest, b"tampered"), expected);
     // Nobody knows which of two layers was meant.
     for layers in [&[][..], &[digest, digest]] {
         let manifest = manifest(layers);
         assert_eq!(fault(&payload(&manifest), &manifest, FILE), SignatureFault::Manifest);
     }
     assert_eq!(fault(&payload(b"[]"), b"[]", FILE), SignatureFault::Manifest);
-    let image = json!({ "docker-manifest-digest": Digest::of(&own) });
+    let image = json!({ "docker-manifest-digest": Digest::of(&own_manifest) });
     for wrong in [
         json!(7),
         json!({ "critical": { "image": image } }),
         json!({ "critical": { "image": image, "type": "atomic container signature" } }),
         json!({ "critical": { "image": {}, "type": COSIGN_TYPE } }),
     ] {
-        let fault = fault(wrong.to_string().as_bytes(), &own, FILE);
+        let fault = fault(wrong.to_string().as_bytes(), &own_manifest, FILE);
         assert!(matches!(fault, SignatureFault::Payload(_)), "{wrong}: {fault}");
     }
 }

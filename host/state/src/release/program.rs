@@ -166,8 +166,8 @@ impl ProgramParts {
                 parts.models = document.require_with(MODELS, parts.models, hint);
                 (parts, Some(ProgramKind::Handler))
             }
-            (given, None) => {
-                let hint = match given {
+            (given_kind, None) => {
+                let hint = match given_kind {
                     Some(_) => "",
                     None => ": give pre, model and post, or handler and models",
                 };

@@ -216,13 +216,13 @@ fn every_model_of_a_handler_must_be_the_tenants() {
         let put = Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec };
         token_scope().check_planned(&state(), &[put]).map_err(|error| error.to_string())
     };
-    let own = || json!({ "detect": "used", "read": "granted@5" });
+    let own_models = || json!({ "detect": "used", "read": "granted@5" });
     let candidate = |models: serde_json::Value| json!({ "models": models, "traffic_percent": 1 });
-    assert_eq!(planned(own(), candidate(own())), Ok(()));
+    assert_eq!(planned(own_models(), candidate(own_models())), Ok(()));
     let expected = "tenant \"acme\", pipeline \"main\": models.b: no model \"secret\"";
     let foreign = || json!({ "a": "used", "b": "secret" });
-    assert_eq!(planned(foreign(), candidate(own())), Err(expected.into()));
-    assert_eq!(planned(own(), candidate(foreign())), Err(expected.into()));
+    assert_eq!(planned(foreign(), candidate(own_models())), Err(expected.into()));
+    assert_eq!(planned(own_models(), candidate(foreign())), Err(expected.into()));
 }
 
 #[test]

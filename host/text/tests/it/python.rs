@@ -103,11 +103,11 @@ fn pairs_are_those_of_python() {
             for options in [WHOLE, EncodeOptions { offsets: None, ..WHOLE }] {
                 let encoded =
                     freely(|work| tokenizer.encode(text, Some(pair), &options, work)).unwrap();
-                let mut told = told(&encoded);
+                let mut tokens = told(&encoded);
                 if options.offsets.is_none() {
-                    told["offsets"] = row["with"]["offsets"].clone();
+                    tokens["offsets"] = row["with"]["offsets"].clone();
                 }
-                assert_eq!(told, row["with"], "{name}: {row}");
+                assert_eq!(tokens, row["with"], "{name}: {row}");
             }
         }
     }

@@ -19,7 +19,7 @@ fn a_store_has_a_url_and_defaults() {
     );
     assert_eq!(faults, [""; 0]);
     let features = &found["features"];
-    let BucketKind::Redis(redis) = &features.place else { panic!("{features:?}") };
+    let BucketKind::Redis(redis) = &features.kind else { panic!("{features:?}") };
     assert_eq!((urls(redis), redis.password.is_some()), (vec!["redis://10.0.0.7/2".into()], false));
     assert!(!redis.is_cluster && features.cache.is_none());
     assert_eq!(features.prefix.shared_part(), "features:");
@@ -36,7 +36,7 @@ fn a_store_can_be_a_file_with_a_bound() {
          [stores.b]\nembedded = true\nmax_bytes = 1048576\nprefix = ''\ntimeout_ms = 7",
     );
     assert_eq!(faults, [""; 0]);
-    let bound = |name: &str| match found[name].place {
+    let bound = |name: &str| match found[name].kind {
         BucketKind::Embedded { max_bytes } => max_bytes,
         BucketKind::Redis(_) => panic!("{found:?}"),
     };
@@ -120,7 +120,7 @@ fn a_password_is_the_content_of_a_file() {
     let file = format!("[stores.a]\nredis = 'redis://host'\npassword_file = {path:?}");
     let (found, faults) = stores(&file);
     assert_eq!(faults, [""; 0]);
-    let BucketKind::Redis(redis) = &found["a"].place else { panic!("{found:?}") };
+    let BucketKind::Redis(redis) = &found["a"].kind else { panic!("{found:?}") };
     assert_eq!(redis.password, Some(Password::of_file("word")));
     assert!(!format!("{found:?}").contains("word\""), "{found:?}");
 }
@@ -132,7 +132,7 @@ fn a_cluster_has_servers_that_are_reached_in_one_way() {
          [stores.b]\nredis = ['rediss://app@one', 'rediss://app@two:7']\ncluster = true",
     );
     assert_eq!(faults, [""; 0]);
-    let redis = |name: &str| match &found[name].place {
+    let redis = |name: &str| match &found[name].kind {
         BucketKind::Redis(redis) if redis.is_cluster => urls(redis),
         other => panic!("{other:?}"),
     };

@@ -42,8 +42,8 @@ fn its_files_need_no_token_and_run_nothing_else() {
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
         let head = anyone.send("HEAD", path, &[], None);
         assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
-        let known = [("if-none-match", answer.header("etag"))];
-        let unchanged = anyone.send("GET", path, &known, None);
+        let condition = [("if-none-match", answer.header("etag"))];
+        let unchanged = anyone.send("GET", path, &condition, None);
         assert_eq!((unchanged.status, unchanged.body.len()), (304, 0), "{path}");
         anyone.post(path, b"").refused(405, "method_not_allowed", &["not allowed here"]);
         anyone.get(&format!("{path}?a=1")).refused(400, "invalid_request", &["unknown parameter"]);

@@ -54,10 +54,13 @@ fn an_event_has_what_its_reader_may_see() {
     assert!(all["metrics"].as_str().unwrap().contains("\ngristmill_"), "{all}");
     let ci = json!({ "role": "deploy", "tenants": ["acme"] });
     let secret = secret_in(&put_token(&planes.admin, "ci", &ci).ok()).unwrap();
-    let own = event_for(&planes.admin.with_token(&secret));
-    let tenants: Vec<_> = own["status"]["tenants"].as_object().unwrap().keys().collect();
+    let own_event = event_for(&planes.admin.with_token(&secret));
+    let tenants: Vec<_> = own_event["status"]["tenants"].as_object().unwrap().keys().collect();
     assert_eq!(tenants, ["acme"]);
-    assert!(own["metrics"].is_null() && own["status"]["process"].is_null(), "{own}");
+    assert!(
+        own_event["metrics"].is_null() && own_event["status"]["process"].is_null(),
+        "{own_event}"
+    );
     let path = format!("{EVENTS}?a=1");
     planes.admin.get(&path).refused(400, "invalid_request", &["unknown parameter"]);
 }

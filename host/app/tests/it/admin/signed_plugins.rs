@@ -40,14 +40,14 @@ fn a_plugin_without_the_signature_of_a_signer_is_refused() {
     let unsigned = planes.admin.put(&path(PLUGIN), file);
     let named = ["plugin \"digits\"", "tenant \"acme\"", "plugin_signers", "--signature"];
     unsigned.refused(422, "unsigned_plugin", &named);
-    let (own, foreign) = (manifest(file), manifest(b"another file"));
-    let mut swapped = signer.artifact_signature(&own);
+    let (own_manifest, foreign) = (manifest(file), manifest(b"another file"));
+    let mut swapped = signer.artifact_signature(&own_manifest);
     swapped["manifest"] = signer.artifact_signature(&foreign)["manifest"].clone();
     for (signature, named) in [
         (other.signature(file), "none of the keys"),
         (signer.signature(b"another file"), "none of the keys"),
         (json!({ "signature": "AAAA" }), "none of the keys"),
-        (other.artifact_signature(&own), "none of the keys"),
+        (other.artifact_signature(&own_manifest), "none of the keys"),
         (signer.artifact_signature(&foreign), "its signature is for the file"),
         (swapped, "its signature is for the manifest"),
     ] {

@@ -131,8 +131,8 @@ fn an_address_of_another_server_is_told_from_one_of_its_own() {
     let named = format!("fault    listen       a Gristmill server listens at {data}");
     assert_names(&ended.out, &[&named, "end it, or choose another address with --listen"]);
     let data_dir = server.data_dir();
-    let own = ["--data-dir", data_dir.to_str().unwrap()];
-    let lines = cli.ok(&[&["doctor"][..], &flags, &own].concat());
+    let own_data = ["--data-dir", data_dir.to_str().unwrap()];
+    let lines = cli.ok(&[&["doctor"][..], &flags, &own_data].concat());
     assert_names(&lines, &[&format!("ok       listen       {data} is in use, and process ")]);
 }
 

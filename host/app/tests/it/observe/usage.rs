@@ -52,6 +52,8 @@ fn ranker_rows(rows: usize) -> Vec<u8> {
 #[test]
 fn sums_are_exactly_those_of_the_receipts() {
     let server = Server::with_acme();
+    // A request with more rows runs in parts.
+    server.put_json("models/ranker/config", &json!({ "max_batch_size": 8 }));
     let mut expected: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
     let mut add = |whose, answer: &TestAnswer| {
         for (name, number) in receipt(answer) {

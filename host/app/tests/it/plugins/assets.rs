@@ -198,8 +198,8 @@ fn a_deploy_token_changes_assets_of_its_tenants_alone() {
         let document = json!({ "role": "deploy", "tenants": [tenant] });
         server.admin.with_token(&make(&server, &format!("ci-{tenant}"), &document))
     };
-    let (own, other) = (token("acme"), token("other"));
-    assert_eq!(own.put(&path(PRICES), b"by its token").status, 200);
+    let (own_token, other) = (token("acme"), token("other"));
+    assert_eq!(own_token.put(&path(PRICES), b"by its token").status, 200);
     assert_eq!(opened(&server, "prices.json"), "by its token");
     let change = json!({ "kind": "put_asset", "tenant": "acme", "asset": "prices",
         "digest": digest(b"first") });

@@ -83,15 +83,15 @@ fn its_runs_share_batches_with_other_tenants() {
                 let path = "/v1/globex/infer/digits";
                 server.data.send("POST", path, &[WANTED], Some(&files::digit(4)))
             });
-            let own = classified(&server, "", &row);
-            own.ok();
+            let own_answer = classified(&server, "", &row);
+            own_answer.ok();
             let other = other.join().unwrap();
             assert_eq!(other.ok()["label"], 4);
             let of_both = |answer: &TestAnswer| {
                 let receipt = answer.header("gristmill-receipt");
                 receipt.split(", ").any(|part| part == "batch-tenants=2")
             };
-            of_both(&own) && of_both(&other)
+            of_both(&own_answer) && of_both(&other)
         })
     });
 }
@@ -100,23 +100,28 @@ fn its_runs_share_batches_with_other_tenants() {
 fn the_errors_say_what_is_wrong() {
     let server = classifying(&json!({ "open": true }));
     let row = bytes(&values(1));
-    let told = |query: &str, data: &[u8], code: &str, named: &[&str]| {
+    let answered = |query: &str, data: &[u8], code: &str, named: &[&str]| {
         let answer = classified(&server, query, data);
         assert_eq!(answer.status, 422, "{query}: {}", answer.text());
-        let told: Value = serde_json::from_slice(&answer.body).unwrap();
-        assert_eq!(told["code"], format!("ErrorCode::{code}"), "{told}");
-        let data = told["data"].as_str().unwrap();
+        let answered: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answered["code"], format!("ErrorCode::{code}"), "{answered}");
+        let data = answered["data"].as_str().unwrap();
         named.iter().for_each(|part| assert!(data.contains(part), "{part}: {data}"));
     };
     let named = ["\"classes\" has no model \"other\" under \"models\", but \"digits\""];
-    told("model=other", &row, "NotFound", &named);
+    answered("model=other", &row, "NotFound", &named);
     let needed = ["\"input\"", "[1, 1, 28, 28] of FP32 need 3136 bytes, but the data has 3135"];
-    told("dimensions=1,1,28,28", &row[1..], "InvalidArgument", &needed);
-    told("dimensions=4294967295,4294967295,4294967295", &row, "InvalidArgument", &["overflows"]);
-    told("type=U8", &[0; ROW], "InvalidArgument", &["input", "FP32"]);
-    told("type=I32&dimensions=1,784", &row, "InvalidArgument", &["input"]);
+    answered("dimensions=1,1,28,28", &row[1..], "InvalidArgument", &needed);
+    answered(
+        "dimensions=4294967295,4294967295,4294967295",
+        &row,
+        "InvalidArgument",
+        &["overflows"],
+    );
+    answered("type=U8", &[0; ROW], "InvalidArgument", &["input", "FP32"]);
+    answered("type=I32&dimensions=1,784", &row, "InvalidArgument", &["input"]);
     let refused = ["loads no models of its own", "under \"models\"", "`load-by-name`"];
-    told("load=true", &files::model("digits"), "UnsupportedOperation", &refused);
+    answered("load=true", &files::model("digits"), "UnsupportedOperation", &refused);
     classified(&server, "", &row).ok();
 }
 

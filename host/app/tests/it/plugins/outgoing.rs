@@ -241,9 +241,9 @@ fn a_service_that_does_not_answer_holds_up_nobody_else() {
         server.assert_reads_digits("globex");
         for waiting in waiting {
             // The host gives up at the deadline: the plugin may still say so, or be too late.
-            let told = waiting.join().unwrap().text();
-            let is_told = |word: &str| told.contains(word);
-            assert!(is_told("deadline_exceeded") || is_told("HttpResponseTimeout"), "{told}");
+            let answer = waiting.join().unwrap().text();
+            let is_told = |word: &str| answer.contains(word);
+            assert!(is_told("deadline_exceeded") || is_told("HttpResponseTimeout"), "{answer}");
         }
     });
     let patient = json!({ "url": half.url("/"), "timeout_ms": 300 });
@@ -278,8 +278,8 @@ fn calls_that_wait_for_a_service_hold_up_no_other_tenant() {
             .collect();
         eventually("all of them wait", || service.heads().len() == hanging.len());
         for _ in 0..3 {
-            let told = server.data.post("/v1/globex/infer/services", deed.as_bytes()).ok();
-            assert_eq!(told[0]["status"][3], "hello");
+            let answer = server.data.post("/v1/globex/infer/services", deed.as_bytes()).ok();
+            assert_eq!(answer[0]["status"][3], "hello");
         }
         assert!(hanging.iter().all(|call| !call.is_finished()));
         drop(gate);
@@ -298,8 +298,8 @@ fn a_service_over_tls_needs_an_authority_that_the_system_trusts() {
     for (trusted, expected) in [(&authority, "hello"), (&others, "TlsCertificateError")] {
         let setup = Setup::new().variable("SSL_CERT_FILE", trusted.ca().to_str().unwrap());
         let server = serving(setup, json!([granted]));
-        let told = outcome(&server, &json!({ "url": service.url("/") })).to_string();
-        assert!(told.contains(expected), "{told}");
+        let answer = outcome(&server, &json!({ "url": service.url("/") })).to_string();
+        assert!(answer.contains(expected), "{answer}");
     }
 }
 

@@ -204,8 +204,9 @@ fn a_store_that_dies_is_an_error_until_it_is_back() {
         redis.kill();
         for asker in askers {
             let answers = asker.join().unwrap();
-            let known = |answer: &String| answer == "none" || answer.starts_with("unavailable: ");
-            assert!(answers.iter().all(known), "{answers:?}");
+            let is_expected =
+                |answer: &String| answer == "none" || answer.starts_with("unavailable: ");
+            assert!(answers.iter().all(is_expected), "{answers:?}");
             assert!(answers.last().unwrap().starts_with("unavailable: "), "{answers:?}");
         }
     });

@@ -87,11 +87,11 @@ impl Redis {
             .stdout(Stdio::null())
             .spawn();
         let process = self.process.insert(process.unwrap());
-        let own = format!("process_id:{}\r", process.id());
+        let own_process = format!("process_id:{}\r", process.id());
         let is_there = eventually_some("Redis answers", || {
             // Another server at this port is not this one.
             let answer = ask(port, &[b"INFO", b"server"]).unwrap_or_default();
-            let is_own = answer.contains(&own) || answer.starts_with("NOAUTH");
+            let is_own = answer.contains(&own_process) || answer.starts_with("NOAUTH");
             match process.try_wait().unwrap() {
                 Some(_) => Some(false),
                 None => is_own.then_some(true),

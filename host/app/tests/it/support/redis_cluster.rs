@@ -88,7 +88,7 @@ impl RedisCluster {
     pub(crate) fn errors(&self, server: usize, code: &str) -> u64 {
         let stats = self.servers[server].command(&[b"INFO", b"errorstats"]);
         let line = format!("errorstat_{code}:count=");
-        stats.lines().find_map(|known| known.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
+        stats.lines().find_map(|entry| entry.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
     }
 
     /// The answer of a server to `CLUSTER`.

@@ -72,7 +72,9 @@ where
         let rep = bucket.rep();
         let begin = match (cursor, &self.table.get(&bucket)?.next_page) {
             (None, _) => None,
-            (Some(number), Some((known, cursor))) if number == *known => Some(cursor.clone()),
+            (Some(number), Some((known_number, cursor))) if number == *known_number => {
+                Some(cursor.clone())
+            }
             (Some(number), _) => {
                 let text = format!(
                     "the cursor {number} is not that of this bucket's last page: in this version of \

@@ -21,12 +21,12 @@ pub(super) struct Http {
     pub(super) granted: Option<(Arc<TenantOutgoing>, bool)>,
     pub(super) requests: usize,
     /// The request that is sent next.
-    pub(super) next: Option<(Sending, Told)>,
+    pub(super) next: Option<(Sending, FaultLog)>,
 }
 
 /// Tells the plugin's author why a request failed.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct FaultLog {
     /// The destination, for texts.
     pub(super) to: String,
     pub(super) log: Arc<Mutex<Log>>,
@@ -51,7 +51,7 @@ impl Http {
     }
 }
 
-impl Told {
+impl FaultLog {
     /// Write a line of the plugin's log.
     pub(super) fn warn(&self, why: impl std::fmt::Display) {
         let text = format!("the request to {} failed: {why}", self.to);
@@ -102,7 +102,7 @@ impl WasiHttpHooks for Http {
         options: Option<RequestOptions>,
         _: Work,
     ) -> Box<dyn Future<Output = SendResult> + Send> {
-        let Some((sending, told)) = self.next.take() else {
+        let Some((sending, fault_log)) = self.next.take() else {
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
         let options = options.unwrap_or_default();
@@ -117,9 +117,9 @@ impl WasiHttpHooks for Http {
         });
         let work = async move {
             let response = sending.send(request, timeouts).await;
-            let response = response.map_err(|fault| told.error(fault))?;
+            let response = response.map_err(|fault| fault_log.error(fault))?;
             let response = response.map(|body| -> WasiBody {
-                body.map_err(move |fault| told.error(fault)).boxed_unsync()
+                body.map_err(move |fault| fault_log.error(fault)).boxed_unsync()
             });
             Ok((response, Box::new(std::future::ready(Ok(()))) as Work))
         };

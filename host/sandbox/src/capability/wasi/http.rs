@@ -20,7 +20,7 @@ use wasmtime_wasi_http::p2::types::{
 use wasmtime_wasi_http::p2::{HeaderResult, add_only_http_to_linker_async};
 use wasmtime_wasi_http::{Error, FieldMap, RequestOptions, WasiHttpCtxView, WasiHttpView};
 
-use super::hooks::{Told, WRITTEN_BYTES_MAX};
+use super::hooks::{FaultLog, WRITTEN_BYTES_MAX};
 use super::permitted::Refused;
 use super::state::CapabilityState;
 use crate::call::CallState;
@@ -244,7 +244,7 @@ impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> CallState<S
     fn next_outgoing(
         &mut self,
         request: &Outgoing,
-    ) -> wasmtime::Result<Result<(Sending, Told), ErrorCode>> {
+    ) -> wasmtime::Result<Result<(Sending, FaultLog), ErrorCode>> {
         let (target, method) = {
             let http = self.http();
             let asked = http.table.get(request)?;
@@ -258,12 +258,12 @@ impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> CallState<S
             return Ok(Err(ErrorCode::HttpRequestMethodInvalid));
         }
         let log = AsMut::<log::CapabilityState>::as_mut(&mut self.states).share();
-        let told = Told { to: target.to_string(), log };
+        let fault_log = FaultLog { to: target.to_string(), log };
         let changes = !matches!(method, types::Method::Get | types::Method::Head);
         match self.permitted(&target, changes, None) {
-            Ok(sending) => Ok(Ok((sending, told))),
+            Ok(sending) => Ok(Ok((sending, fault_log))),
             Err(refused) => {
-                told.warn(&refused);
+                fault_log.warn(&refused);
                 Ok(Err(match refused {
                     Refused::TooMany => ErrorCode::ConnectionLimitReached,
                     Refused::NotGranted(_) | Refused::Trial => ErrorCode::HttpRequestDenied,

@@ -16,7 +16,7 @@ fn refusal(response: PluginResponse) -> String {
 
 #[test]
 fn headers_that_proxies_and_browsers_act_upon_do_not_pass() {
-    let given = [
+    let headers = [
         ("Cache-Control", "no-store"),
         ("ETag", "\"1\""),
         ("x-plugin-model", "a"),
@@ -40,7 +40,7 @@ fn headers_that_proxies_and_browsers_act_upon_do_not_pass() {
         ("no header", "a\r\nb"),
     ];
     let Ok(answer) = answer_from_plugin(
-        response(&given),
+        response(&headers),
         1 << 20,
         &ByteBudget::new(1 << 20),
         &Origins::default(),

@@ -21,7 +21,7 @@ exports.postprocess = () => PluginResponse.json('done');
 #[test]
 fn what_nobody_catches_fails_the_call_with_its_place() {
     let server = server();
-    for (lines, told) in [
+    for (lines, text) in [
         (
             "  setTimeout(() => { throw new Error('in a timer'); }, 1);\n  \
              await new Promise((resolve) => setTimeout(resolve, 1000));",
@@ -45,7 +45,7 @@ fn what_nobody_catches_fails_the_call_with_its_place() {
         put(&server, &running(lines));
         serve(&server, "none");
         server.data.post("/v1/acme/infer/it", b"").refused(500, "plugin_failed", &[]);
-        server.logs(told);
+        server.logs(text);
     }
     // Nothing is left that could resolve it.
     put(&server, &running("  await new Promise(() => {});"));

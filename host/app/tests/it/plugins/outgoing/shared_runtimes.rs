@@ -110,10 +110,10 @@ fn asked(server: &Server, deed: &Value) -> Value {
 /// The request fails with this error, whose text has these parts.
 #[track_caller]
 fn fails(server: &Server, deed: &Value, error: &str, texts: &[&str]) {
-    let told = asked(server, deed);
-    assert_eq!(told["error"], error, "{told}");
+    let answer = asked(server, deed);
+    assert_eq!(answer["error"], error, "{answer}");
     for text in texts {
-        assert!(told["text"].as_str().unwrap().contains(text), "{text:?}: {told}");
+        assert!(answer["text"].as_str().unwrap().contains(text), "{text:?}: {answer}");
     }
 }
 
@@ -146,22 +146,22 @@ fn asks_services(language: &Language) {
 
     let get = json!({ "url": service.url("/a?b=1"), "headers": { "X-Own": "7" } });
     for _ in 0..2 {
-        let told = asked(&server, &get);
-        assert_eq!(told["status"], 200, "{told}");
-        assert_eq!((&told["bytes"], &told["text"]), (&json!(5), &json!("hello")));
-        assert_eq!(told["headers"], json!({ "x-of": "service", "content-length": "5" }));
+        let answer = asked(&server, &get);
+        assert_eq!(answer["status"], 200, "{answer}");
+        assert_eq!((&answer["bytes"], &answer["text"]), (&json!(5), &json!("hello")));
+        assert_eq!(answer["headers"], json!({ "x-of": "service", "content-length": "5" }));
     }
     assert_eq!(service.connections(), 1);
     let post = json!({ "url": service.url("/"), "method": "POST", "body": "x".repeat(100_000) });
-    let told = asked(&server, &post);
-    assert_eq!((&told["status"], &told["text"]), (&json!(201), &json!("made")));
+    let answer = asked(&server, &post);
+    assert_eq!((&answer["status"], &answer["text"]), (&json!(201), &json!("made")));
     let [first, _, last] = &service.heads()[..] else { panic!("{:?}", service.heads()) };
     assert!(first.starts_with("get /a?b=1 http/1.1\r\n"), "{first}");
     let host = format!("host: {}\r\n", service.authority());
     assert!(first.contains(&host) && first.contains("x-own: 7\r\n"), "{first}");
     assert!(last.contains("content-length: 100000\r\n"), "{last}");
-    let told = asked(&server, &json!({ "url": long.url("/") }));
-    assert_eq!(told["bytes"], LONG_BYTES, "{told}");
+    let answer = asked(&server, &json!({ "url": long.url("/") }));
+    assert_eq!(answer["bytes"], LONG_BYTES, "{answer}");
 
     let to = |url: String| json!({ "url": url });
     let port = other.port();
@@ -178,8 +178,8 @@ fn asks_services(language: &Language) {
         let soon = json!({ "url": service.url("/"), "seconds": 0.2 });
         fails(&server, &soon, language.timed_out, &["no answer in time"]);
     }
-    let own = json!({ "url": service.url("/"), "headers": { "Host": "evil.test" } });
-    fails(&server, &own, language.invalid_argument, &["\"Host\"", "sets itself"]);
+    let own_host = json!({ "url": service.url("/"), "headers": { "Host": "evil.test" } });
+    fails(&server, &own_host, language.invalid_argument, &["\"Host\"", "sets itself"]);
     // A sample is a trial, which may only read.
     let mut sampled = pipeline();
     let body = json!({ "url": service.url("/"), "method": "POST" }).to_string();

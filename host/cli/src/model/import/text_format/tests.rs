@@ -87,7 +87,7 @@ fn scalars_have_all_forms() {
 
 #[test]
 fn what_is_not_in_the_format_is_named_with_its_line() {
-    for (text, said) in [
+    for (text, expected) in [
         ("\nx", "line 2: x has no value"),
         ("x 5", "line 1: x has no value"),
         ("x:\n", "line 2: the file ends where a value must stand"),
@@ -117,7 +117,7 @@ fn what_is_not_in_the_format_is_named_with_its_line() {
         ("[x", "line 1: the name after \"[\" has no \"]\""),
     ] {
         let error = refused(text);
-        assert!(error.starts_with(said), "{text:?}: {error}");
+        assert!(error.starts_with(expected), "{text:?}: {error}");
     }
 }
 
