@@ -4,8 +4,8 @@
 //! They are measured when a model is loaded for the first time. First one instance of one thread
 //! runs batches of growing sizes. Then, if runs are long enough to be worth another thread, a few
 //! arrangements of instances and threads run side by side, and the one with the most rows a second
-//! wins. The inputs are made up. Dimensions that the file leaves open have the size of a short text
-//! or a small picture, if the model takes it.
+//! wins. The inputs are made up. Dimensions that the file leaves open have the size of a usual picture
+//! or of a short text, if the model takes it.
 //!
 //! A busy machine must not choose other sizes of batches than an idle one. So the time of a run is
 //! CPU time if the run stays on its thread, as it does on the processor.
@@ -36,6 +36,10 @@ const SIZE_TIME: Duration = Duration::from_millis(4);
 /// The sizes that are tried in place of open dimensions: those of short texts and small pictures,
 /// of usual pictures, of a few elements, and of one.
 const OPEN_SIZES: [usize; 4] = [64, 224, 7, 1];
+
+/// Those for a model of pictures: batches of small pictures gain where batches of usual ones lose,
+/// because they no longer fit the processor's caches.
+const OPEN_SIZES_OF_PICTURES: [usize; 4] = [224, 64, 7, 1];
 
 /// Longer runs are measured once.
 const LONG_RUN: Duration = Duration::from_millis(100);
@@ -130,8 +134,14 @@ impl Subject<'_> {
             reason,
         };
         let largest = if self.forms_batches { largest } else { 1 };
-        // Runs that cannot be ended get small inputs.
-        let sizes = if model.interrupt().is_some() { &OPEN_SIZES[..] } else { &OPEN_SIZES[2..] };
+        let sizes: &[usize] = if model.interrupt().is_none() {
+            // Runs that cannot be ended get small inputs.
+            &OPEN_SIZES[2..]
+        } else if takes_pictures(info) {
+            &OPEN_SIZES_OF_PICTURES
+        } else {
+            &OPEN_SIZES
+        };
         let run = |inputs: &[Tensor]| run_within(model, inputs, TOO_LONG_TO_TRY).map(drop);
         let open = probe::open_size(info, pool, sizes, run);
         let made_up = |rows: usize| probe::inputs(info, rows, open, pool);
@@ -327,6 +337,16 @@ fn rate(Timed { rows, time }: &Timed) -> f64 {
 fn best(times: &[Timed]) -> Option<Timed> {
     let fastest = times.iter().map(rate).fold(0.0, f64::max);
     times.iter().find(|timed| rate(timed) * GAIN_MIN >= fastest).copied()
+}
+
+/// Whether an input has the dimensions of pictures: rows, height, width, and 1, 3 or 4 channels,
+/// which come second or last.
+fn takes_pictures(info: &ModelInfo) -> bool {
+    let channels = |dim: Option<usize>| matches!(dim, Some(1 | 3 | 4));
+    info.inputs.iter().any(|input| match input.dims[..] {
+        [_, second, _, last] => channels(second) || channels(last),
+        _ => false,
+    })
 }
 
 /// The memory that this process holds now. Source: proc_pid_status(5).

@@ -278,7 +278,7 @@ fn open_dimensions_have_a_size_that_the_model_takes() {
     server.put("models/blur", &onnx::convolution());
     let model = server.status()["models"]["blur"].clone();
     let reason = model["sizes"]["reason"].as_str().unwrap();
-    assert!(reason.contains("(open dimensions of 64)"), "{model}");
+    assert!(reason.contains("(open dimensions of 224)"), "{model}");
     let server = server.kill().start();
     let log = server.log();
     assert!(!log.contains("ort::logging"), "{log}");
