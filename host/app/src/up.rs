@@ -97,7 +97,8 @@ fn keep_context(config: &Config, addresses: &Addresses) -> Result<String> {
          another terminal:\n  \
          gristmill tenant create demo --open\n  \
          gristmill model push MODEL.onnx --name digits\n  \
-         gristmill plugin push FOLDER --tenant demo --pipeline main --model digits\n\
+         gristmill plugin push FOLDER --tenant demo --pipeline main --model digits\n  \
+         curl --data-binary @FOLDER/requests/sample.json {data}/v1/demo/infer/main\n\
          The console is at {admin}/ and asks for the token in {token_place}.\n\
          The API is described at {admin}/admin/v1/docs. Ctrl-C ends the server.\n"
     ))

@@ -102,7 +102,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let lane = admin.get("status")?["models"]["digits"]["statistics"].take();
     // Programs that start the demo read its addresses as those of a server.
     print!("{}", addresses.to_text(env!("CARGO_PKG_VERSION")));
-    println!("{}", commands(&addresses, &files));
+    println!("{}", commands(&addresses, &files)?);
     println!("{}\n\nCtrl-C stops it.", batches::summary(&lane));
     if !matches.get_flag("no-browser") {
         open_page(&format!("{}{TRY}", addresses.data));
@@ -129,10 +129,15 @@ fn step(what: &str) {
     eprintln!("==> {what}");
 }
 
+/// The file of this program.
+fn program() -> Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's file")
+}
+
 /// The folder with the demo's files. Never one in the current folder, which may be another user's:
 /// a manifest says which files become readable with the demo's known token.
 fn files() -> Result<PathBuf> {
-    let program = std::env::current_exe().context("cannot find this program's file")?;
+    let program = program()?;
     let folder = program.ancestors().nth(2).unwrap_or(&program).join(FILES);
     ensure!(
         folder.join(MANIFEST).is_file(),
@@ -175,8 +180,7 @@ fn address(port: u16) -> String {
 
 /// Run `gristmill deploy`. What it prints is shown only if it fails.
 fn deploy(manifest: &Path, admin_url: &str) -> Result<()> {
-    let program = std::env::current_exe().context("cannot find this program's file")?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(program()?);
     own_server::remove_variables(&mut command);
     command
         .arg("deploy")
@@ -192,8 +196,9 @@ fn deploy(manifest: &Path, admin_url: &str) -> Result<()> {
 }
 
 /// What people can paste.
-fn commands(addresses: &Addresses, files: &Path) -> String {
+fn commands(addresses: &Addresses, files: &Path) -> Result<String> {
     let Addresses { data: url, admin, .. } = addresses;
+    let bin = program()?.parent().map(quoted).unwrap_or_default();
     let (host, grpc) = (addresses.data_authority(), addresses.grpc_authority());
     let [seven, three, ranker] =
         ["seven.png", "three.jpg", "ranker.json"].map(|name| quoted(&files.join(name)));
@@ -203,6 +208,11 @@ The server is running. Try it in a browser, or see the whole server with the tok
 
   {url}{TRY}
   {admin}/
+
+In another terminal, let the other commands of gristmill find it:
+
+  export PATH={bin}:$PATH
+  export GRISTMILL_ADMIN_URL={admin} GRISTMILL_ADMIN_TOKEN={TOKEN}
 
 Read a handwritten digit:
 
@@ -227,5 +237,5 @@ See what is loaded, and under recent_mixed_batches which tenants shared a batch:
   curl -H 'authorization: Bearer {TOKEN}' {admin}/admin/v1/status
 "
     );
-    escaped(&text)
+    Ok(escaped(&text))
 }

@@ -127,10 +127,11 @@ pub enum LoadError {
     /// It is an archive of sources, whose runtime is not compiled yet.
     #[error("the runtime for {} is not compiled", .0.name())]
     NeedsRuntime(Language),
-    /// It is an archive of sources, and this server has no runtime for them.
+    /// It is an archive of sources, and this program has no runtime for them.
     #[error(
-        "this server has no runtime for {name}: the file {name}.wasm is not in the folder of the \
-         setting plugins.runtimes_directory", name = .0.name()
+        "there is no runtime for {name}: {name}.wasm is neither beside this program nor in the \
+         folder that runtimes_directory names; a wheel of gristmill has it, and in a clone `cargo \
+         xtask runtimes` makes it", name = .0.name()
     )]
     NoRuntime(Language),
     /// The runtime of its language cannot be used. No plugin is to blame.

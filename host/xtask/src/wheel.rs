@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io::BufRead;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -182,9 +183,14 @@ impl Environment {
         let mut demo = ServerProcess::spawn(&mut command)?;
         let addresses = demo.wait_until_serving().with_context(shown)?;
         let answered = read_seven(&addresses, &self.0, provider);
+        let export = format!("  export GRISTMILL_ADMIN_URL={} ", addresses.admin);
+        let told = (&mut demo.stdout).lines().map_while(Result::ok);
+        let mut told = told.take_while(|line| !line.contains("Ctrl-C stops"));
+        let is_told = told.any(|line| line.starts_with(&export));
         send("TERM", demo.child.id());
         let ended = demo.child.wait()?;
         answered.with_context(shown)?;
+        ensure!(is_told, "the demo does not say how other commands find it: {export:?}");
         ensure!(ended.success(), "the demo ended with {ended}:\n{}", shown());
         Ok(shown())
     }

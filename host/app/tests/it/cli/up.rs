@@ -49,6 +49,7 @@ fn other_commands_need_no_flag_and_no_variable() {
     assert_names(&next, &["local is the current context (before: staging)", "tenant create demo"]);
     assert_names(&next, &["plugin push FOLDER --tenant demo --pipeline main", "/admin/v1/docs"]);
     assert_names(&next, &[&format!("The console is at {}/", addresses.admin)]);
+    assert_names(&next, &[&format!("{}/v1/demo/infer/main", addresses.data)]);
     assert!(server.lines.iter().all(|line| !line.contains("admin token")), "{:?}", server.lines);
     let made = cli.run(&["tenant", "create", "demo", "--open"]);
     assert_eq!(made.code, Some(0), "{made:?}");
