@@ -6,8 +6,11 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use gristmill_client::{Listen, serve};
 
+/// The variable of the setting `runtimes_directory`.
+pub(crate) const RUNTIMES: &str = "GRISTMILL_RUNTIMES_DIRECTORY";
+
 /// Variables with paths that the server gets. The caller's other variables are for other servers.
-const PATHS: [&str; 3] = ["GRISTMILL_BUILD_DIR", "GRISTMILL_RUNTIMES_DIRECTORY", "ORT_DYLIB_PATH"];
+const PATHS: [&str; 3] = ["GRISTMILL_BUILD_DIR", RUNTIMES, "ORT_DYLIB_PATH"];
 
 /// `gristmill serve` with its data in the folder `data`, an absolute path.
 pub(crate) fn command(data: &Path, listen: Listen<'_>) -> Result<Command> {

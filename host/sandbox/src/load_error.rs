@@ -130,8 +130,8 @@ pub enum LoadError {
     /// It is an archive of sources, and this program has no runtime for them.
     #[error(
         "there is no runtime for {name}: {name}.wasm is neither beside this program nor in the \
-         folder that runtimes_directory names; a wheel of gristmill has it, and in a clone `cargo \
-         xtask runtimes` makes it", name = .0.name()
+         folder of plugins.runtimes_directory (GRISTMILL_RUNTIMES_DIRECTORY); a wheel of gristmill \
+         has it, and in a clone `cargo xtask runtimes` makes it", name = .0.name()
     )]
     NoRuntime(Language),
     /// The runtime of its language cannot be used. No plugin is to blame.

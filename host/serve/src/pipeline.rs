@@ -258,9 +258,9 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     let plugin = source.plugin.as_str();
     match error {
         CallError::Failure(Failure::Internal(text)) => {
-            tracing::warn!(plugin, stage = stage.name(), text, "plugin failed");
             // The plugin's own line has the place and the traceback.
             if !source.has_told(request_id) {
+                tracing::warn!(plugin, stage = stage.name(), text, "plugin failed");
                 source.keep(request_id, Level::ERROR, &format!("plugin failed: {text}"));
             }
         }

@@ -86,12 +86,14 @@ function handleError(error) {
 
 function prepared(value) {
   if (typeof value?.inputs !== 'object' || value.inputs === null) {
-    throw new TypeError('preprocess must return { inputs: { NAME: tensor } }');
+    throw new TypeError(`preprocess returned ${kind(value)}, not { inputs: { NAME: tensor } }`);
   }
   const state = stateBytes(value.state);
   const inputs = Object.entries(value.inputs).map(([name, given]) => {
     const tensor = given instanceof NdArray ? given.tensor() : given;
-    if (!Tensor.is(tensor)) throw new TypeError(`preprocess: input "${name}" is not a Tensor`);
+    if (!Tensor.is(tensor)) {
+      throw new TypeError(`preprocess: input "${name}" is ${kind(given)}, not a Tensor`);
+    }
     return { name, tensor: Tensor.raw(tensor) };
   });
   // Before the first is given away: an array can be made of another one's tensor.
@@ -114,7 +116,12 @@ function prepared(value) {
 
 function response(value, name) {
   if (!(value instanceof PluginResponse)) {
-    throw new TypeError(`${name} must return a PluginResponse`);
+    throw new TypeError(`${name} returned ${kind(value)}, not a PluginResponse`);
   }
   return value;
+}
+
+/** What a value is, for people: the name of its class, or undefined and null themselves. */
+function kind(value) {
+  return value == null ? String(value) : value.constructor?.name ?? typeof value;
 }

@@ -13,15 +13,24 @@ export const PLACES = Symbol.for('gristmill.sources');
 /** The errors of a chain of causes that are told. */
 const CAUSES_MAX = 4;
 
+/** The frames of a deep stack that are told: the innermost and the outermost ones. */
+const INNERMOST = 12;
+const OUTERMOST = 4;
+
+/** What the engine throws, without a place, if there is no more memory. */
+const OUT_OF_MEMORY = 'out of memory';
+
 /** Log `error` and return the internal failure that stands for it. */
 export function logFault(error) {
+  // The host tells it with the limit.
+  if (error === OUT_OF_MEMORY) return new Internal(error);
   const { message, frames, place } = parts(error);
   // With the field `uncaught` the host does not log the failure once more.
   const fields = [{ name: 'uncaught', value: 'true' }];
   if (place !== undefined) {
     fields.push({ name: 'file', value: place.file }, { name: 'line', value: String(place.line) });
   }
-  const stack = frames.map((frame) => `${frame.name || '?'} (${frame.file}:${frame.line})`);
+  const stack = ends(frames, (frame) => `${frame.name || '?'} (${frame.file}:${frame.line})`);
   if (stack.length > 0) fields.push({ name: 'stack', value: stack.join('\n') });
   host.write('error', `uncaught ${message}`, fields);
   return new Internal(message);
@@ -33,12 +42,21 @@ export function logFault(error) {
  */
 export function describe(error, sourceLine) {
   const { text, frames } = parts(error);
-  const lines = frames.filter((frame) => !frame.internal).flatMap(({ name, file, line }) => {
+  const own = frames.filter((frame) => !frame.internal);
+  const lines = ends(own, ({ name, file, line }) => {
     const source = sourceLine(file, line);
     const at = `  at ${name ? `${name} (${file}:${line})` : `${file}:${line}`}`;
-    return source ? [at, `    ${source}`] : [at];
+    return source ? `${at}\n    ${source}` : at;
   });
   return [text, ...lines].join('\n');
+}
+
+/** The text of each frame; of a recursion only the ends. */
+function ends(frames, text) {
+  const leftOut = frames.length - INNERMOST - OUTERMOST;
+  if (leftOut <= 1) return frames.map(text);
+  const inner = frames.slice(0, INNERMOST).map(text);
+  return [...inner, `.. ${leftOut} more ..`, ...frames.slice(-OUTERMOST).map(text)];
 }
 
 /** An error on one line, with the place where it was made. */

@@ -111,6 +111,22 @@ test('any other exception is a line with its place, and an internal failure', as
   assert.match(fields.stack, /preprocess \(.*call\.test\.js:\d+\)/);
 });
 
+test('of a deep stack both ends are told', async () => {
+  const host = new TestHost();
+  const deep = (n) => (n === 0 ? null.items : deep(n - 1));
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 100;
+  try {
+    await assert.rejects(host.preprocess({ preprocess: () => deep(60) }), { name: 'Internal' });
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
+  const stack = host.log[0].fields.stack.split('\n');
+  assert.equal(stack.length, 17);
+  assert.match(stack[11], /^deep /);
+  assert.match(stack[12], /^\.\. \d+ more \.\.$/);
+});
+
 for (const [thrown, text] of [
   [{ code: 7 }, 'thrown: {"code":7}'],
   [null, 'thrown: null'],
@@ -134,8 +150,9 @@ test('asynchronous functions', async () => {
 });
 
 const wrong = [
-  [() => undefined, /must return \{ inputs/],
-  [() => ({ inputs: { x: [1] } }), /input "x" is not a Tensor/],
+  [() => undefined, /preprocess returned undefined, not \{ inputs/],
+  [() => [1], /preprocess returned Array, not \{ inputs/],
+  [() => ({ inputs: { x: [1] } }), /input "x" is Array, not a Tensor/],
   [() => { const x = Tensor.from([1]); return { inputs: { x, y: x } }; }, /input "y" is a tensor of another/],
 ];
 for (const [preprocess, message] of wrong) {

@@ -82,7 +82,7 @@ test('failures and other exceptions', async () => {
   assert.deepEqual(host.log, []);
   await assert.rejects(host.handle({ handle: () => null.items }), { name: 'Internal' });
   assert.match(host.log[0].message, /^uncaught TypeError: .*models\.test\.js:\d+$/);
-  await assert.rejects(host.handle({ handle: () => ({}) }), { message: /handle must return a PluginResponse/ });
+  await assert.rejects(host.handle({ handle: () => ({}) }), { message: /handle returned Object, not a PluginResponse/ });
 });
 
 test('an error of a model in another call is a fault', async () => {

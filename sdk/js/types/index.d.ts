@@ -1,3 +1,5 @@
+/// <reference path="./files.d.ts" />
+
 /** The element types: those of ONNX. */
 export type Dtype =
   | 'bool' | 'uint8' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'int32' | 'uint64' | 'int64'

@@ -78,7 +78,7 @@ fn load_sources(file: &[u8]) -> Result<Option<Loaded>> {
     eprintln!("loading the sources (up to a minute the first time, to compile the runtime)");
     match loading::load(file) {
         Err(error) if loading::is_without_runtime(&error) => {
-            eprintln!("the sources were not loaded: this program has no runtime for them");
+            eprintln!("the sources were not loaded: {error:#}");
             Ok(None)
         }
         loaded => loaded.map(Some),

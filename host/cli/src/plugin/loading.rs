@@ -11,6 +11,7 @@ use gristmill_sandbox::{LoadError, Roles, Sandbox, SandboxConfig, is_archive};
 
 use super::build_folder::BuildFolder;
 use super::children;
+use crate::own_server::RUNTIMES;
 
 /// What loading a plugin showed.
 pub(super) struct Loaded {
@@ -46,11 +47,15 @@ pub(super) fn load(file: &[u8]) -> Result<Loaded> {
     Ok(Loaded { roles: plugin.roles(), time, initial_memory_bytes })
 }
 
-/// The defaults of a sandbox that keeps compiled plugins in `cache`. The code of runtimes is kept
-/// in the folder of builds, for all plugins.
+/// The defaults of a sandbox that keeps compiled plugins in `cache`, with the runtimes that a
+/// server with the caller's environment has. The code of runtimes is kept in the folder of builds,
+/// for all plugins.
 pub(super) fn config(cache: PathBuf) -> Result<SandboxConfig> {
+    let usual = SandboxConfig::new(cache);
+    let named = std::env::var_os(RUNTIMES).filter(|folder| !folder.is_empty());
+    let runtimes_directory = named.map(PathBuf::from).or(usual.runtimes_directory.clone());
     let runtimes_cache = Some(BuildFolder::open()?.runtimes());
-    Ok(SandboxConfig { runtimes_cache, ..SandboxConfig::new(cache) })
+    Ok(SandboxConfig { runtimes_directory, runtimes_cache, ..usual })
 }
 
 /// Whether a plugin was not loaded because this program has no runtime for it.

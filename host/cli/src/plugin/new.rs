@@ -108,9 +108,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
     match &models {
-        ModelsOf::Handler(models) => print_handler(&name, models),
-        ModelsOf::Pair(model) => print_pair(&name, Some(model)),
-        ModelsOf::Nothing => print_pair(&name, None),
+        ModelsOf::Handler(models) => print_handler(&name, &folder, models),
+        ModelsOf::Pair(model) => print_pair(&name, &folder, Some(model)),
+        ModelsOf::Nothing => print_pair(&name, &folder, None),
     }
     if [Language::Python, Language::Js].contains(&language) {
         println!("\n{}", REUSE_HINT);
@@ -163,7 +163,7 @@ fn models(matches: &ArgMatches) -> Result<ModelsOf> {
 }
 
 /// Say what comes next for a plugin around one model.
-fn print_pair(name: &str, model: Option<&Model>) {
+fn print_pair(name: &str, folder: &Path, model: Option<&Model>) {
     let (file, model) = match model {
         Some(Model::OnServer(model)) => (format!("{model} --tenant TENANT"), model.as_str()),
         Some(Model::File(file)) => (shown(file), "MODEL"),
@@ -171,13 +171,19 @@ fn print_pair(name: &str, model: Option<&Model>) {
     };
     println!("  gristmill plugin test --model {file}       build it, and run requests/");
     println!("  gristmill plugin push --tenant TENANT --pipeline {name} --model {model}");
-    println!("\nOr a manifest names it in a pipeline (gristmill deploy --help):\n");
+    print_plugin(name, folder);
     println!("  [tenants.TENANT.pipelines.{name}]");
     println!("  pre = \"{name}\"\n  model = \"{model}\"\n  post = \"{name}\"");
 }
 
+/// Say how a manifest names the plugin.
+fn print_plugin(name: &str, folder: &Path) {
+    println!("\nOr a manifest names it in a pipeline (gristmill deploy --help):\n");
+    println!("  [tenants.TENANT.plugins.{name}]\n  folder = \"{}\"\n", folder.display());
+}
+
 /// Say what comes next for a handler.
-fn print_handler(name: &str, models: &BTreeMap<Name, Model>) {
+fn print_handler(name: &str, folder: &Path, models: &BTreeMap<Name, Model>) {
     let flags = |value: &dyn Fn(&Model) -> String| {
         let flag =
             |(own_name, model): (&Name, &Model)| format!(" --model {own_name}={}", value(model));
@@ -196,7 +202,7 @@ fn print_handler(name: &str, models: &BTreeMap<Name, Model>) {
     let tenant = if is_on_server { " --tenant TENANT" } else { "" };
     println!("  gristmill plugin test{tested}{tenant}       build it, and run requests/");
     println!("  gristmill plugin push --tenant TENANT --pipeline {name}{}", flags(&on_server));
-    println!("\nOr a manifest names it in a pipeline (gristmill deploy --help):\n");
+    print_plugin(name, folder);
     println!("  [tenants.TENANT.pipelines.{name}]\n  handler = \"{name}\"");
     for (own_name, model) in models {
         println!("  models.\"{own_name}\" = \"{}\"", on_server(model));

@@ -64,6 +64,22 @@ struct Range {
     default: u64,
 }
 
+impl Range {
+    /// Add a fault if the value is not within `min` and the maximum. It says what sets the maximum.
+    fn check(&self, value: u64, min: u64, faults: &mut Faults) {
+        let (key, max) = (format!("limits.{}", self.key), self.max);
+        if !(min..=max).contains(&value) {
+            let set_by = match self.key {
+                "memory_bytes" => " (the server's plugin_memory_bytes)",
+                "passed_bytes" => " (the server's plugin_held_bytes)",
+                "response_bytes" => " (limits.passed_bytes)",
+                _ => "",
+            };
+            faults.add(&key, format!("{key} is {value}: must be {min} to {max}{set_by}"));
+        }
+    }
+}
+
 /// The range of a limit, for the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitRange {
@@ -135,9 +151,9 @@ impl LimitsSpec {
 
     /// Add a fault for each limit that is out of the range that `host` allows.
     pub fn check(&self, host: &PipelineLimits, faults: &mut Faults) {
-        for Range { key, asked, min, max, .. } in self.ranges(host) {
-            if let Some(asked) = asked {
-                faults.within(&format!("limits.{key}"), asked, min..=max);
+        for range in self.ranges(host) {
+            if let Some(asked) = range.asked {
+                range.check(asked, range.min, faults);
             }
         }
     }
@@ -145,10 +161,10 @@ impl LimitsSpec {
     /// Resolve the limits, each at most what `host` allows.
     pub fn resolve(&self, host: &PipelineLimits) -> Result<PipelineLimits, Vec<String>> {
         let mut faults = Faults::default();
-        let values = self.ranges(host).map(|Range { key, asked, max, default, .. }| {
-            let value = asked.unwrap_or(default);
-            if value > max {
-                faults.within(&format!("limits.{key}"), value, 1..=max);
+        let values = self.ranges(host).map(|range| {
+            let value = range.asked.unwrap_or(range.default);
+            if value > range.max {
+                range.check(value, 1, &mut faults);
             }
             value
         });

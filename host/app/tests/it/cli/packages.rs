@@ -60,6 +60,15 @@ fn required_packages_are_found_locked_and_part_of_the_sources() {
 }
 
 #[test]
+fn a_build_has_the_runtimes_that_the_variable_of_a_server_names() {
+    let cli = plugin("").with("GRISTMILL_RUNTIMES_DIRECTORY", "words");
+    let built = cli.run(&["plugin", "build", "words"]);
+    assert_eq!(built.code, Some(0), "{built:?}");
+    let named = ["were not loaded", "python.wasm", "GRISTMILL_RUNTIMES_DIRECTORY"];
+    assert_names(&built.stderr, &named);
+}
+
+#[test]
 fn the_lock_of_a_components_first_build_is_one_of_its_sources() {
     let server = Server::start();
     server.open_tenant("acme");

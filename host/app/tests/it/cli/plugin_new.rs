@@ -25,7 +25,8 @@ fn answer(language: &str, models: &[String]) -> Value {
     let new = ["plugin", "new", "fitted", "--language", language];
     let made = cli.ok(&[&new[..], &flags].concat());
     let next = format!("gristmill plugin test {}", flags.join(" "));
-    assert!(made.contains(&next), "{made}");
+    let manifest = "[tenants.TENANT.plugins.fitted]\n  folder = \"fitted\"";
+    assert!(made.contains(&next) && made.contains(manifest), "{made}");
     let test = ["plugin", "test", "fitted", "--update"];
     let tested = cli.ok(&[&test[..], &flags].concat());
     // All run on the backend that a server has.

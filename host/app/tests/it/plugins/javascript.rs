@@ -332,6 +332,8 @@ exports.postprocess = async (context, outputs, state) => PluginResponse.json(awa
         serve(&server, reuse);
         assert_eq!(sends(&server, ""), json!("waited"), "{reuse}");
     }
+    // Nor does the server's own log have it once more.
+    assert!(!server.log().contains("plugin failed"), "{}", server.log());
 }
 
 #[test]

@@ -23,7 +23,9 @@ fn what_an_older_version_took_in_is_served_and_what_the_host_no_longer_has_is_no
     assert_eq!(small.resolve(&host).unwrap().plugin.memory_bytes, 70_000);
     let large = LimitsSpec { memory_bytes: Some(65 << 20), ..LimitsSpec::default() };
     let faults = large.resolve(&host).unwrap_err();
-    assert_eq!(faults, ["limits.memory_bytes is 68157440: must be 1 to 67108864"]);
+    let expected = "limits.memory_bytes is 68157440: must be 1 to 67108864 (the server's \
+                    plugin_memory_bytes)";
+    assert_eq!(faults, [expected]);
 }
 
 #[test]

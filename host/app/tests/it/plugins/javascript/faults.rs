@@ -55,6 +55,17 @@ fn what_nobody_catches_fails_the_call_with_its_place() {
 }
 
 #[test]
+fn too_much_memory_is_told_once_with_its_limit() {
+    let server = server();
+    put(&server, &running("  for (const all = [];;) all.push(new Uint8Array(1 << 20).fill(1));"));
+    serve(&server, "none");
+    let answer = server.data.post("/v1/acme/infer/it", b"");
+    answer.refused(500, "plugin_out_of_memory", &["limits.memory_bytes"]);
+    let lines = server.admin.get("/admin/v1/tenants/acme/plugins/it/logs").ok();
+    assert_eq!(lines["lines"].as_array().map(Vec::len), Some(1), "{lines:#}");
+}
+
+#[test]
 fn an_error_that_is_printed_has_the_authors_place() {
     let server = server();
     put(&server, &running("  console.error('careful:', new RangeError('far'));"));
