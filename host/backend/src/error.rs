@@ -7,6 +7,7 @@ use gristmill_core::{Dtype, ErrorCode, ModelError};
 use prost::DecodeError;
 use tract_onnx::prelude::TractError;
 
+use crate::names::listed;
 use crate::options::ProviderKind;
 use crate::package::PackageError;
 
@@ -20,7 +21,7 @@ pub enum LoadError {
     #[error(
         "the model has weights in other files, which were not uploaded ({}): `gristmill model push` \
          takes the model with the files beside it; other clients upload a tar archive of all of them",
-        .0.join(", ")
+        listed(.0)
     )]
     ExternalData(Vec<String>),
     /// It is a package of a model and its files, but not a right one.
@@ -73,7 +74,8 @@ pub enum NotOnnx {
     Functions(#[from] DecodeError),
     /// It is an archive that would have to be unpacked.
     #[error(
-        "it is a {0} archive: `gristmill model push` takes it, other clients upload a tar archive"
+        "it is a {0} archive: upload a tar archive, or give a folder, a tar or a zip archive to \
+         `gristmill model push`"
     )]
     Archive(&'static str),
 }

@@ -32,6 +32,7 @@ mod inspect;
 mod library;
 mod loaded;
 mod memory;
+mod names;
 mod onnx;
 mod onnxruntime;
 mod open_rows;
@@ -56,12 +57,7 @@ pub use loaded::LoadedModel;
 pub use options::{Batching, GraphOptimization, LoadOptions, ProviderKind, TRIAL_TIME};
 pub use prove::Proven;
 pub use sizing::{BATCH_SIZE_MAX, FixedSizes, SIZING_TIME, Sizing};
-pub use source::ModelFile;
-
-/// The paths of the files that an ONNX file has weights in. None if it is not an ONNX file.
-pub fn files_of(onnx: &[u8]) -> Option<Vec<String>> {
-    onnx::weights::files(onnx).ok()
-}
+pub use source::{ModelFile, archive_of};
 
 #[cfg(test)]
 mod tests;

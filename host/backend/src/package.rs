@@ -20,14 +20,16 @@ use std::path::{Component, Path};
 
 pub use self::error::PackageError;
 use self::header::{BLOCK, Header, Kind, pax_record};
+pub use self::place::files_of;
 pub(crate) use self::place::placed;
 pub use self::write::{END, header_of, padding_of};
 
 /// The name of the model in the packages that Gristmill makes.
 pub const MODEL: &str = "model.onnx";
 
-/// Maximum files and folders.
+/// Maximum files and folders, and maximum headers: most programs put an extended one before each.
 const ENTRIES_MAX: usize = 4096;
+const HEADERS_MAX: usize = 3 * ENTRIES_MAX;
 
 /// Maximum bytes of an extended header, which has a long name.
 const EXTENSION_BYTES_MAX: u64 = 64 << 10;
@@ -71,14 +73,15 @@ impl Package {
         let (mut parts, mut names) = (Vec::new(), BTreeSet::new());
         // What extended headers say about the next entry.
         let (mut name, mut bytes) = (None, None);
-        let (mut at, mut entries) = (0, 0);
+        let (mut at, mut entries, mut headers) = (0, 0, 0);
         while let Some(header) = Header::read(file, at, len)? {
-            entries += 1;
-            if entries > ENTRIES_MAX {
+            let is_extension = matches!(header.kind, Kind::Pax | Kind::Global | Kind::LongName);
+            entries += usize::from(!is_extension);
+            headers += 1;
+            if entries > ENTRIES_MAX || headers > HEADERS_MAX {
                 return Err(PackageError::TooMany(ENTRIES_MAX));
             }
             let content = at + BLOCK;
-            let is_extension = matches!(header.kind, Kind::Pax | Kind::Global | Kind::LongName);
             let extended = if is_extension { None } else { bytes.take() };
             let size = extended.unwrap_or(header.bytes);
             let end = content.checked_add(size).filter(|end| *end <= len);
@@ -158,7 +161,7 @@ pub fn has_models_name(name: &str) -> bool {
 /// The path without `.` in it.
 ///
 /// # Errors
-/// [`PackageError::Path`] if it is empty, absolute, or leads upwards.
+/// [`PackageError::Path`] if it is empty, absolute, leads upwards, or has a NUL.
 pub fn plain_path(path: &str) -> Result<String, PackageError> {
     let mut plain = Vec::new();
     for component in Path::new(path).components() {

@@ -94,15 +94,25 @@ impl<'a> Weights<'a> {
         };
         Ok(Self { folder, name })
     }
+
+    /// The bytes of the file.
+    pub(crate) fn bytes(&self) -> usize {
+        let about = Path::new(self.folder).join(self.name).metadata();
+        about.map_or(0, |about| about.len() as usize)
+    }
 }
 
-/// The name of the archive that a file is. An ONNX file never begins so.
-fn archive_of(file: &[u8]) -> Option<&'static str> {
-    match file {
-        [b'P', b'K', 3 | 5, 4 | 6, ..] => Some("zip"),
-        [0x1f, 0x8b, ..] => Some("gzip"),
-        _ => None,
-    }
+/// The kind of the packed archive that begins so. No ONNX file does.
+pub fn archive_of(head: &[u8]) -> Option<&'static str> {
+    Some(match head {
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => "zip",
+        [0x1f, 0x8b, ..] => "gzip",
+        [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', b'Y', ..] => "bzip2",
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => "xz",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "Zstandard",
+        [b'7', b'z', 0xbc, 0xaf, ..] => "7z",
+        _ => return None,
+    })
 }
 
 /// The model in a package, with its weights in the file `archive`.

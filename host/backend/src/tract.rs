@@ -62,7 +62,8 @@ pub(crate) fn load(
     let (plan, info, open) = loading.unwrap_or(Err(ProviderError::Panicked))?;
     // All instances have the same plan.
     let memory = SessionMemory::new(usize::MAX, false);
-    memory.loaded(source.onnx.len());
+    // Weights in a file are read from there into memory.
+    memory.loaded(source.onnx.len() + source.weights.map_or(0, |weights| weights.bytes()));
     let instance = || {
         let (plan, open, output_dtypes) =
             (plan.clone(), open.clone(), info.outputs.iter().map(|output| output.dtype).collect());

@@ -76,7 +76,14 @@ impl HashedFile {
         let shown = path.display();
         let progress = Progress::bytes(&format!("uploading {shown}"), *bytes);
         let mut file = content.reader();
-        let sent = admin.upload(&mut file, (*digest, *bytes), |done| progress.set(done));
+        let mut is_first = true;
+        let sent = admin.upload(&mut file, (*digest, *bytes), |done| {
+            match std::mem::take(&mut is_first) {
+                // What an earlier run has sent.
+                true => progress.begin(done),
+                false => progress.set(done),
+            }
+        });
         drop(progress);
         let is_sent = sent.with_context(|| format!("cannot upload {shown}"))?;
         if is_sent {

@@ -1,6 +1,7 @@
 //! The progress of something that takes long, on standard error. Nothing is shown if that is not a
 //! terminal. What is shown disappears when the work ends.
 
+use std::io::Read;
 use std::time::Duration;
 
 use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -41,6 +42,17 @@ impl Progress {
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(output::escaped(what).replace('\n', " "));
         Self(bar)
+    }
+
+    /// The reader; what is read of it is done.
+    pub(crate) fn of_read<R: Read>(&self, reader: R) -> impl Read + use<R> {
+        self.0.wrap_read(reader)
+    }
+
+    /// So much was done before, which says nothing about the speed.
+    pub(crate) fn begin(&self, done: u64) {
+        self.0.set_position(done);
+        self.0.reset_eta();
     }
 
     /// So much is done.

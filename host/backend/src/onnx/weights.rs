@@ -2,9 +2,8 @@
 //!
 //! Source: `onnx.proto` and <https://onnx.ai/onnx/repo-docs/ExternalData.html>.
 
-use std::collections::BTreeSet;
-
 use super::wire::{Field, Malformed, fields, put_bytes};
+use crate::names::shown;
 
 /// Maximum levels of messages. Protobuf's own parsers read 100.
 const LEVELS_MAX: usize = 100;
@@ -17,10 +16,29 @@ const EXTERNAL: u64 = 1;
 pub(crate) struct External {
     /// The tensor's name.
     pub(crate) tensor: String,
-    /// Its data. None if the model does not say where it is, or says it twice.
-    pub(crate) range: Option<Range>,
+    /// Its data.
+    pub(crate) range: Result<Range, Unclear>,
     /// The bytes that the tensor's shape and type need, if the type is known.
     pub(crate) needed: Option<u64>,
+}
+
+/// Why a model does not say where a tensor's data is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unclear {
+    /// An entry is missing.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// An entry stands there twice. Runtimes differ in which of the two they take.
+    #[error("{0} stands there twice")]
+    Twice(&'static str),
+    /// An entry is not a number of bytes.
+    #[error("{key} is {}: must be a whole number from 0 to {}", shown(.value), u64::MAX)]
+    NoNumber {
+        /// The entry.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
 }
 
 /// A part of a file, as the model names it.
@@ -79,19 +97,6 @@ pub(crate) fn placed<E: From<Malformed>>(
     mut place: impl FnMut(External) -> Result<Option<Placed>, E>,
 ) -> Result<Option<Vec<u8>>, E> {
     message(model, Kind::Model, LEVELS_MAX, &mut place)
-}
-
-/// The paths of the files that a model names, sorted.
-///
-/// # Errors
-/// The file is malformed.
-pub(crate) fn files(model: &[u8]) -> Result<Vec<String>, Malformed> {
-    let mut files = BTreeSet::new();
-    placed::<Malformed>(model, |external| {
-        files.insert(external.range.map_or_else(|| "?".into(), |range| range.location));
-        Ok(None)
-    })?;
-    Ok(files.into_iter().collect())
 }
 
 fn message<E: From<Malformed>>(
@@ -170,24 +175,23 @@ fn tensor<E: From<Malformed>>(
     Ok(Some(kept))
 }
 
-/// The part of a file that these entries name. Runtimes differ in which of two values they take, so
-/// each must stand there once.
-fn range(entries: &[(String, String)]) -> Option<Range> {
-    let values = |key: &str| {
-        let values = entries.iter().filter(|(name, _)| name == key);
-        values.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+/// The part of a file that these entries name.
+fn range(entries: &[(String, String)]) -> Result<Range, Unclear> {
+    let value = |key: &'static str| {
+        let mut values = entries.iter().filter(|(name, _)| name == key).map(|(_, value)| value);
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value),
+            (_, Some(_)) => Err(Unclear::Twice(key)),
+        }
     };
-    let number = |key: &str| match values(key)[..] {
-        [] => Some(None),
-        [value] => Some(Some(value.parse::<u64>().ok()?)),
-        _ => None,
+    let number = |key: &'static str| {
+        let Some(value) = value(key)? else { return Ok(None) };
+        let number = value.parse::<u64>().ok().map(Some);
+        number.ok_or_else(|| Unclear::NoNumber { key, value: value.clone() })
     };
-    let location = match values("location")[..] {
-        [location] => location.to_owned(),
-        _ => return None,
-    };
+    let location = value("location")?.ok_or(Unclear::Missing("location"))?.clone();
     let (offset, length) = (number("offset")?.unwrap_or_default(), number("length")?);
-    Some(Range { location, offset, length })
+    Ok(Range { location, offset, length })
 }
 
 /// A `StringStringEntryProto`.

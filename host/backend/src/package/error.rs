@@ -2,7 +2,9 @@
 
 use std::io;
 
+use crate::names::{listed, shown};
 use crate::onnx::Malformed;
+use crate::onnx::weights::Unclear;
 
 /// Why a file is not a model's package, or a model does not fit its files.
 #[derive(Debug, thiserror::Error)]
@@ -14,31 +16,44 @@ pub enum PackageError {
     #[error("the archive is damaged, or cut short, at byte {0}")]
     Damaged(u64),
     /// It has too many entries.
-    #[error("the archive has more than {0} files and folders")]
+    #[error(
+        "the archive has more than {0} files and folders: pack the model alone, with the files that \
+         it names"
+    )]
     TooMany(usize),
     /// A path leads somewhere else.
-    #[error("the archive has the path {0:?}: paths must be relative, and without \"..\"")]
+    #[error(
+        "the archive has the path {}: paths must be relative, not empty, and without \"..\" and NUL",
+        shown(.0)
+    )]
     Path(String),
     /// A link, a device or a sparse file.
-    #[error("{0:?} in the archive is a link or a special file: only files and folders are taken")]
+    #[error(
+        "{} in the archive is a link or a special file: only files and folders are taken",
+        shown(.0)
+    )]
     NoFile(String),
     /// Two files have one path.
-    #[error("{0:?} is in the archive twice")]
+    #[error("{} is in the archive twice: leave one out", shown(.0))]
     Twice(String),
     /// No file is a model.
     #[error("the archive has no file whose name ends in .onnx")]
     NoModel,
     /// Several files are models.
-    #[error("the archive has several models ({}): one is taken", .0.join(", "))]
+    #[error("the archive has several models ({}): pack one of them alone", listed(.0))]
     SeveralModels(Vec<String>),
     /// The model is none.
     #[error("the model in the archive is not an ONNX model: {0}")]
     NoOnnx(#[from] Malformed),
     /// The model does not name these files.
-    #[error("the archive has {}, which the model does not name: leave it out", .0.join(", "))]
+    #[error("the archive has {}, which the model does not name: leave it out", listed(.0))]
     Unnamed(Vec<String>),
     /// The model names a file that is not there.
-    #[error("tensor {tensor:?} has its data in {file:?}, which is not in the archive")]
+    #[error(
+        "tensor {} has its data in {}, which is not in the archive",
+        shown(.tensor),
+        shown(.file)
+    )]
     Missing {
         /// The tensor.
         tensor: String,
@@ -47,8 +62,10 @@ pub enum PackageError {
     },
     /// The model names a file elsewhere.
     #[error(
-        "tensor {tensor:?} has its data in {file:?}: the path must be relative to the model, and \
-         without \"..\""
+        "tensor {} has its data in {}: the path must be relative to the model, not empty, and \
+         without \"..\" and NUL",
+        shown(.tensor),
+        shown(.file)
     )]
     Elsewhere {
         /// The tensor.
@@ -56,16 +73,33 @@ pub enum PackageError {
         /// The path that it names.
         file: String,
     },
-    /// The model does not say where a tensor's data is.
+    /// The model has a tensor's data in a file with the name of a model.
     #[error(
-        "tensor {0:?} has its data in another file, but location, offset or length is missing, \
-         stands there twice, or is not a number"
+        "tensor {} has its data in {}: a file that ends in .onnx is a model; save the model with \
+         another name for its data",
+        shown(.tensor),
+        shown(.file)
     )]
-    Vague(String),
+    InModel {
+        /// The tensor.
+        tensor: String,
+        /// The path that it names.
+        file: String,
+    },
+    /// The model does not say where a tensor's data is.
+    #[error("tensor {} has its data in another file, but its {unclear}", shown(.tensor))]
+    Unclear {
+        /// The tensor.
+        tensor: String,
+        /// Why.
+        unclear: Unclear,
+    },
     /// A tensor's data ends behind its file's end.
     #[error(
-        "tensor {tensor:?} has its data in {length} bytes of {file:?} from {offset} on: the file has \
-         {bytes} bytes"
+        "tensor {} has its data in {length} bytes of {} from {offset} on: the file has {bytes} bytes; \
+         offset and length must stay within it",
+        shown(.tensor),
+        shown(.file)
     )]
     Outside {
         /// The tensor.
@@ -79,9 +113,13 @@ pub enum PackageError {
         /// The bytes of the file.
         bytes: u64,
     },
-    /// A tensor needs more bytes than it has.
-    #[error("tensor {tensor:?} has {length} bytes in {file:?}, but needs {needed}")]
-    TooShort {
+    /// A tensor has another number of bytes than it needs.
+    #[error(
+        "tensor {} has {length} bytes in {}, but needs {needed}: length must be that, or be left out",
+        shown(.tensor),
+        shown(.file)
+    )]
+    OtherLength {
         /// The tensor.
         tensor: String,
         /// The file.

@@ -3,8 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Package, PackageError, PackageFile, plain_path};
-use crate::onnx::weights::{self, External, Placed, Range};
+use super::{Package, PackageError, PackageFile, has_models_name, plain_path};
+use crate::onnx::weights::{self, External, Placed, Range, Unclear};
+
+/// The paths of the files in which a model has weights, sorted and without `.` in them.
+///
+/// # Errors
+/// The file is not an ONNX file, or a tensor does not say where its data is, or has it elsewhere.
+pub fn files_of(onnx: &[u8]) -> Result<Vec<String>, PackageError> {
+    let mut files = BTreeSet::new();
+    weights::placed(onnx, |external| -> Result<_, PackageError> {
+        files.insert(inside(&external.tensor, external.range)?.location);
+        Ok(None)
+    })?;
+    Ok(files.into_iter().collect())
+}
 
 /// The `onnx` of a package with all data of its tensors in the file `archive`, the package itself.
 ///
@@ -39,13 +52,8 @@ fn place<'a>(
     archive: &str,
 ) -> Result<(&'a PackageFile, Placed), PackageError> {
     let External { tensor, range, needed } = external;
-    let Some(Range { location, offset, length }) = range else {
-        return Err(PackageError::Vague(tensor));
-    };
-    let Ok(path) = plain_path(&location) else {
-        return Err(PackageError::Elsewhere { tensor, file: location });
-    };
-    let path = if folder.is_empty() { path } else { format!("{folder}/{path}") };
+    let Range { location, offset, length } = inside(&tensor, range)?;
+    let path = if folder.is_empty() { location.clone() } else { format!("{folder}/{location}") };
     let Some(part) = package.part(&path) else {
         return Err(PackageError::Missing { tensor, file: location });
     };
@@ -56,9 +64,25 @@ fn place<'a>(
         let (file, bytes) = (location, part.bytes);
         return Err(PackageError::Outside { tensor, file, offset, length, bytes });
     }
-    if let Some(needed) = needed.filter(|needed| *needed > length) {
-        return Err(PackageError::TooShort { tensor, file: location, length, needed });
+    if let Some(needed) = needed.filter(|needed| *needed != length) {
+        return Err(PackageError::OtherLength { tensor, file: location, length, needed });
     }
     let location = archive.to_owned();
     Ok((part, Placed { location, offset: part.offset + offset, length }))
+}
+
+/// The part of a file that a tensor names, if the file may be one beside the model.
+fn inside(tensor: &str, range: Result<Range, Unclear>) -> Result<Range, PackageError> {
+    let tensor = tensor.to_owned();
+    let range = match range {
+        Ok(range) => range,
+        Err(unclear) => return Err(PackageError::Unclear { tensor, unclear }),
+    };
+    match plain_path(&range.location) {
+        Ok(path) if has_models_name(&path) => {
+            Err(PackageError::InModel { tensor, file: range.location })
+        }
+        Ok(location) if !location.is_empty() => Ok(Range { location, ..range }),
+        _ => Err(PackageError::Elsewhere { tensor, file: range.location }),
+    }
 }

@@ -104,5 +104,12 @@ fn what_does_not_belong_into_a_package_is_refused() {
     }
     let many: Vec<_> = (0..5000).flat_map(|at| file(&format!("f{at}"), b"")).collect();
     assert!(matches!(read(&many), Err(PackageError::TooMany(ENTRIES_MAX))));
+    // Extended headers are neither files nor folders, and not without end.
+    let extended = entry(b'x', "pax", b"11 mtime=1\n");
+    let with_times = |at: usize| [&extended[..], &file(&format!("f{at}"), b"")].concat();
+    let many: Vec<_> = (0..ENTRIES_MAX).flat_map(with_times).collect();
+    assert_eq!(read(&many).unwrap().parts.len(), ENTRIES_MAX);
+    let error = read(&extended.repeat(HEADERS_MAX + 1));
+    assert!(matches!(error, Err(PackageError::TooMany(_))), "{error:?}");
     assert!(matches!(read(&file("x", b"")).unwrap().model(), Err(PackageError::NoModel)));
 }

@@ -2,6 +2,7 @@
 //!
 //! Source: PKWARE's APPNOTE, <https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT>.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -9,7 +10,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use flate2::CrcWriter;
 use flate2::read::DeflateDecoder;
-use gristmill_backend::package::plain_path;
+use gristmill_backend::package::{PackageError, plain_path};
+
+use crate::progress::Progress;
 
 /// The bytes at the archive's end in which its last record begins: the record has 22 bytes, and a
 /// comment of 64 KiB at most.
@@ -22,6 +25,12 @@ const LIST_BYTES_MAX: u64 = 16 << 20;
 const TYPE: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 
+/// Why a part of an archive is not unpacked, beside the error itself.
+pub(super) fn unpacking_failed() -> String {
+    let folder = std::env::temp_dir();
+    format!("cannot unpack it into {}, which TMPDIR can replace", folder.display())
+}
+
 /// A zip archive.
 pub(super) struct Zip {
     file: File,
@@ -33,10 +42,11 @@ pub(super) struct Zip {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
+    /// The bytes of its content, as the archive says.
+    pub(super) bytes: u64,
     method: u16,
     checksum: u32,
     packed_bytes: u64,
-    bytes: u64,
     /// Of its own header.
     offset: u64,
 }
@@ -77,17 +87,25 @@ impl Zip {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path)?;
         let (count, at, bytes) = list(&mut file)?;
-        ensure!(bytes <= LIST_BYTES_MAX, "the archive has too many files");
+        ensure!(
+            bytes <= LIST_BYTES_MAX,
+            "the archive has too many files: their list has {bytes} bytes, at most {LIST_BYTES_MAX} \
+             are read; pack the model alone, with the files that it names"
+        );
         let read = read_at(&mut file, at, bytes)?;
         let mut rest = Numbers(&read);
-        let mut entries = Vec::new();
+        let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
         for _ in 0..count {
-            entries.extend(Entry::read(&mut rest)?);
+            let Some(entry) = Entry::read(&mut rest)? else { continue };
+            if !names.insert(entry.name.clone()) {
+                return Err(PackageError::Twice(entry.name).into());
+            }
+            entries.push(entry);
         }
         Ok(Self { file, entries })
     }
 
-    /// Write the content of an entry.
+    /// Write the content of an entry, which is not larger than it says.
     ///
     /// # Errors
     /// It is packed in an unknown way, or damaged.
@@ -99,14 +117,19 @@ impl Zip {
         let skipped = u64::from(header.two()?) + u64::from(header.two()?);
         self.file.seek(SeekFrom::Start(entry.offset.saturating_add(30 + skipped)))?;
         let packed = (&mut self.file).take(entry.packed_bytes);
+        let progress = Progress::bytes(&format!("unpacking {}", entry.name), entry.bytes);
         let mut out = CrcWriter::new(out);
         // One byte more shows that the list of files is wrong.
         let most = entry.bytes.saturating_add(1);
         let written = match entry.method {
-            0 => io::copy(&mut packed.take(most), &mut out)?,
-            8 => io::copy(&mut DeflateDecoder::new(packed).take(most), &mut out)?,
+            0 => io::copy(&mut progress.of_read(packed.take(most)), &mut out),
+            8 => {
+                let unpacked = DeflateDecoder::new(packed).take(most);
+                io::copy(&mut progress.of_read(unpacked), &mut out)
+            }
             other => bail!("it is packed by method {other}: only deflate is known"),
         };
+        let written = written.with_context(unpacking_failed)?;
         let is_whole = written == entry.bytes && out.crc().sum() == entry.checksum;
         ensure!(is_whole, "it is damaged");
         Ok(())
@@ -146,7 +169,7 @@ impl Entry {
         let name = plain_path(&name)?;
         ensure!(mode & TYPE != LINK, "{name} in the archive is a link");
         ensure!(flags & 1 == 0, "{name} in the archive is encrypted");
-        let entry = Self { name, method, checksum, packed_bytes, bytes, offset };
+        let entry = Self { name, bytes, method, checksum, packed_bytes, offset };
         Ok((!is_folder).then_some(entry))
     }
 }
@@ -190,8 +213,9 @@ fn read_at(file: &mut File, at: u64, len: u64) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// An archive of one stored file whose numbers are all in records for large ones.
-    fn large() -> Vec<u8> {
+    /// An archive of one stored file, which is so many times in the list, and whose numbers are all
+    /// in records for large ones.
+    fn listing(times: usize) -> Vec<u8> {
         let (name, content) = (b"m.onnx", b"model");
         let mut checksum = flate2::Crc::new();
         checksum.update(content);
@@ -211,11 +235,12 @@ mod tests {
         list.extend(name);
         list.extend([1, 0, 24, 0]);
         list.extend(numbers(&[content.len() as u64, content.len() as u64, 0]));
+        let list = list.repeat(times);
         archive.extend(&list);
         let record = archive.len() as u64;
         archive.extend(b"PK\x06\x06");
         archive.extend([0; 28]);
-        archive.extend(numbers(&[1, list.len() as u64, at]));
+        archive.extend(numbers(&[times as u64, list.len() as u64, at]));
         archive.extend(b"PK\x06\x07\0\0\0\0");
         archive.extend(numbers(&[record]));
         archive.extend([1, 0, 0, 0]);
@@ -234,7 +259,7 @@ mod tests {
 
     #[test]
     fn large_numbers_are_read_from_their_records() {
-        let mut zip = entries(&large()).unwrap();
+        let mut zip = entries(&listing(1)).unwrap();
         let [entry] = &zip.entries[..] else { panic!("{:?}", zip.entries) };
         let (entry, mut content) = (entry.clone(), Vec::new());
         assert_eq!(entry.name, "m.onnx");
@@ -243,8 +268,14 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_there_twice_is_refused() {
+        let error = entries(&listing(2)).err().unwrap().to_string();
+        assert!(error.starts_with("\"m.onnx\" is in the archive twice"), "{error}");
+    }
+
+    #[test]
     fn no_damage_is_more_than_an_error() {
-        let whole = large();
+        let whole = listing(1);
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0xff;

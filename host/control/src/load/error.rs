@@ -16,6 +16,9 @@ use gristmill_store::StoreError;
 
 use crate::load::paths::without_folder;
 
+/// Maximum bytes of a text that comes from a child.
+const TEXT_BYTES_MAX: usize = 8 << 10;
+
 /// Why a plugin, an asset or a model is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -152,6 +155,13 @@ impl LoadError {
             | Self::NotServed(_) => file_code,
         }
     }
+}
+
+/// The text of an error, cut: it can have names of any length out of the file.
+pub(crate) fn brief(error: &impl ToString) -> String {
+    let mut text = error.to_string();
+    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    text
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use gristmill_state::{CutSpec, GraphOptimizationSpec, ModelConfig, PadSpec, Prov
 use serde::{Deserialize, Serialize};
 
 use crate::load::blob::StoredModel;
-use crate::load::error::LoadError;
+use crate::load::error::{LoadError, brief};
 use crate::load::paths::without_folder;
 
 /// The name of the job that [`prove_model`] does.
@@ -386,7 +386,7 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
                     ..ProofReport::default()
                 },
                 Err(error) => {
-                    ProofReport { refused: Some(error.to_string()), ..ProofReport::default() }
+                    ProofReport { refused: Some(brief(&error)), ..ProofReport::default() }
                 }
             }
         }

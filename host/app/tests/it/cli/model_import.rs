@@ -21,6 +21,7 @@ dynamic_batching {
   preserve_ordering: true
 }
 version_policy { all { } }
+input { name: "image" data_type: TYPE_FP32 dims: [ 3 ] }
 "#;
 
 /// A repository with two models and an ensemble.
@@ -76,8 +77,14 @@ fn a_repository_of_triton_is_imported() {
 
     let ended = cli.run(&import);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let expected =
-        ["digits is live in release 1", "ranker is live in release 2", "versions: 2, 7", ":10: "];
+    let expected = [
+        "digits is live in release 1",
+        "ranker is live in release 2",
+        "versions: 2, 7",
+        ":10: ",
+        "ignored: repository/ranker/config.pbtxt:13: input \"image\": the model has no such input: \
+         input",
+    ];
     assert_names(&ended.out, &expected);
     assert_names(&ended.stderr, &faults);
     let config = read(&server, "models/ranker/config");

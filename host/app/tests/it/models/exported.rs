@@ -132,7 +132,11 @@ fn a_model_is_pushed_with_the_files_beside_it_from_wherever_they_are() {
     assert!(package.status == 200 && package.body == expected);
     for provider in ["tract", "cpu"] {
         server.put_json("models/m/config", &json!({ "providers": [provider] }));
-        assert_eq!(server.status()["models"]["m"]["provider"], provider);
+        let served = server.status()["models"]["m"].clone();
+        assert_eq!(served["provider"], provider);
+        // tract reads the weights into memory.
+        let least = if provider == "tract" { expected.len() as u64 } else { 0 };
+        assert!(served["memory_bytes"].as_u64().unwrap() >= least, "{served}");
         assert_scales(&server);
     }
     // A manifest takes it, too.
@@ -234,6 +238,17 @@ fn a_file_that_is_missing_elsewhere_or_a_link_is_named_before_anything_is_sent()
     damaged[60] ^= 1;
     cli.write("e.zip", damaged);
     assert_names(&push("e.zip"), &["m.onnx: it is damaged"]);
+    // Its list says that a file has nearly 4 GiB.
+    let mut bomb = zip(&[("m.onnx", &onnx::doubling(4))], 8);
+    let list = bomb.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    bomb[list + 24..list + 28].copy_from_slice(&(u32::MAX - 1).to_le_bytes());
+    cli.write("f.zip", bomb);
+    assert_names(&push("f.zip"), &["m.onnx: it has more than 1.00 GiB and 100 times"]);
+    cli.write("g.tar.xz", b"\xfd7zXZ\0");
+    assert_names(&push("g.tar.xz"), &["it is a xz archive: pack the files with tar or zip"]);
+    assert_names(&push("/dev/null"), &["/dev/null: it is neither a file nor a folder"]);
+    cli.write("h/m.onnx", onnx::scaled_by_file(&[("location", "w.bin"), ("offset", "-4")]));
+    assert_names(&push("h"), &["tensor \"w\"", "its offset is \"-4\": must be a whole number"]);
 }
 
 #[test]
@@ -243,24 +258,37 @@ fn a_package_that_is_not_right_is_refused_with_the_reason() {
     let model = |entries: &[(&str, &str)]| onnx::scaled_by_file(entries);
     let with = |entries: &[(&str, &str)]| tar(&[("m.onnx", &model(entries)), ("w.bin", &data)]);
     let [at, offset, length] = ["location", "offset", "length"];
-    let right = model(&[(at, "w.bin")]);
+    let (right, long) = (model(&[(at, "w.bin")]), "a".repeat(2 << 20));
+    let unnamed: Vec<_> = (0..20).map(|number| format!("{number}{}", "b".repeat(60_000))).collect();
+    let mut crowded: Vec<(&str, &[u8])> = vec![("m.onnx", &right), ("w.bin", &data)];
+    crowded.extend(unnamed.iter().map(|name| (&**name, &b""[..])));
     let cases = [
         (tar(&[("m.onnx", &right)]), "\"w.bin\", which is not in the archive"),
         (with(&[(at, "w.bin"), (offset, "9")]), "16 bytes of \"w.bin\" from 9 on: the file has 24"),
         (with(&[(at, "w.bin"), (offset, "25")]), "from 25 on"),
         (with(&[(at, "w.bin"), (length, "25")]), "in 25 bytes"),
         (with(&[(at, "w.bin"), (length, "12")]), "12 bytes in \"w.bin\", but needs 16"),
+        (with(&[(at, "w.bin"), (length, "24")]), "24 bytes in \"w.bin\", but needs 16"),
         (with(&[(at, "w.bin"), (offset, "18446744073709551615")]), "18446744073709551615"),
         (with(&[(at, "/etc/hostname")]), "\"/etc/hostname\": the path must be relative"),
         (with(&[(at, "../w.bin")]), "\"../w.bin\": the path must be relative"),
         (with(&[(at, "*/_ORT_MEM_ADDR_/*")]), "\"*/_ORT_MEM_ADDR_/*\", which is not"),
-        (with(&[(at, "w.bin"), (at, "w.bin")]), "tensor \"w\" has its data in another file, but"),
-        (with(&[(at, "w.bin"), (offset, "-1")]), "is not a number"),
-        (with(&[]), "location, offset or length is missing"),
+        (
+            with(&[(at, "w.bin"), (at, "w.bin")]),
+            "in another file, but its location stands there twice",
+        ),
+        (
+            with(&[(at, "w.bin"), (offset, "-1")]),
+            "its offset is \"-1\": must be a whole number from 0",
+        ),
+        (with(&[]), "its location is missing"),
+        (with(&[(at, "m.onnx")]), "in \"m.onnx\": a file that ends in .onnx is a model"),
+        (with(&[(at, &long)]), "aaa...\", which is not in the archive"),
         (
             tar(&[("m.onnx", &right), ("w.bin", &data), ("x", b"")]),
             "has x, which the model does not",
         ),
+        (tar(&crowded), "bbb... and 15 more, which the model does not name"),
         (tar(&[("m.onnx", &right), ("../w.bin", &data)]), "the path \"../w.bin\""),
         (tar(&[("m.bin", &right), ("w.bin", &data)]), "no file whose name ends in .onnx"),
         (

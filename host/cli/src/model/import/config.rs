@@ -99,7 +99,8 @@ fn read_rest(read: &mut Reading, field: &Field) {
         }
         "sequence_batching" => {
             let text = ": a model that keeps state between requests is not imported, because its \
-                        requests would meet other instances";
+                        requests would meet other instances: make the state an input and an output, \
+                        which clients send back";
             read.fault("", field, text);
         }
         "batch_input" | "batch_output" => {

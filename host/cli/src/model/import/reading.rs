@@ -25,6 +25,14 @@ pub(super) struct Note {
     text: String,
 }
 
+/// An input or an output, as the file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TensorName {
+    pub(super) line: usize,
+    pub(super) is_input: bool,
+    pub(super) name: String,
+}
+
 /// What has been read.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
@@ -35,6 +43,8 @@ pub(super) struct Reading {
     /// Why the model cannot be imported.
     pub(super) faults: Vec<Note>,
     pub(super) ignored: Vec<Note>,
+    /// The inputs and the outputs, at most [`LIST_MAX`].
+    pub(super) tensors: Vec<TensorName>,
 }
 
 impl fmt::Display for Note {
@@ -58,6 +68,14 @@ impl Reading {
             && items.len() < LIST_MAX
         {
             items.push(item.into());
+        }
+    }
+
+    /// Keep the name of an input or an output, whose field is `field`.
+    pub(super) fn tensor(&mut self, field: &Field, name: &str) {
+        if self.tensors.len() < LIST_MAX {
+            let (line, is_input) = (field.line, &*field.name == "input");
+            self.tensors.push(TensorName { line, is_input, name: name.to_owned() });
         }
     }
 

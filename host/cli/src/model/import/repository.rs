@@ -15,6 +15,7 @@ use gristmill_state::{LABELS_MAX, ModelConfig, StateError, VERSION_MAX};
 use serde_json::{Map, Value, json};
 
 use super::config::TritonConfig;
+use super::reading::TensorName;
 use super::tensors::LabelFile;
 use super::text_format::parse;
 
@@ -69,6 +70,8 @@ pub(super) struct Model {
     pub(super) document: Option<Map<String, Value>>,
     /// What is ignored, each with its file and its line.
     pub(super) ignored: Vec<String>,
+    /// The inputs and the outputs that the [`CONFIG`] names, each with its place.
+    pub(super) tensors: Vec<(String, TensorName)>,
 }
 
 /// A version of a model.
@@ -163,7 +166,7 @@ fn read_model(folder: &Path, name: &str) -> Result<Option<Model>, Faults> {
         };
         let versions = vec![version_at(folder, *newest, MODEL_FILE)?];
         let ignored = Vec::from_iter(too_high);
-        return Ok(Some(Model { name, versions, document: None, ignored }));
+        return Ok(Some(Model { name, versions, document: None, ignored, tensors: Vec::new() }));
     };
     let TritonConfig { reading, name: given_name, file, versions: policy, versions_line, labels } =
         config;
@@ -227,7 +230,9 @@ fn read_model(folder: &Path, name: &str) -> Result<Option<Model>, Faults> {
             None => format!("{path}: {text}"),
         })));
     }
-    Ok(Some(Model { name, versions, document: Some(document), ignored }))
+    let placed = |tensor: TensorName| (format!("{path}:{}", tensor.line), tensor);
+    let tensors = reading.tensors.into_iter().map(placed).collect();
+    Ok(Some(Model { name, versions, document: Some(document), ignored, tensors }))
 }
 
 /// The faults of a configuration of Gristmill. `at` adds the place of the key to the text.

@@ -9,12 +9,16 @@ use clap::ArgMatches;
 use gristmill_core::Digest;
 use serde_json::{Map, Value, json};
 
+use super::reading::TensorName;
 use super::repository::Model;
 use crate::admin::Admin;
 use crate::file_upload::HashedFile;
 use crate::model::push::Pushed;
-use crate::output::state_and_reason;
+use crate::output::{cut, state_and_reason};
 use crate::progress::bytes_text;
+
+/// Maximum characters of a name that a text repeats.
+const NAME_CHARS: usize = 60;
 
 /// What is said of a model: to people, and to programs.
 #[derive(Debug)]
@@ -107,14 +111,36 @@ pub(super) fn send(
     for (number, kept) in kept.filter(|(_, kept)| kept["state"] != "ready") {
         text += &format!("\nwarning: version {number} is {}", state_and_reason(kept));
     }
-    for ignored in model.ignored.iter().chain(&left_out) {
+    let unknown = unknown_tensors(model, &pushed.model);
+    let ignored = || model.ignored.iter().chain(&left_out).chain(&unknown);
+    for ignored in ignored() {
         text += &format!("\nignored: {ignored}");
     }
     let mut document = pushed.document();
     document["model"] = name.as_str().into();
     document["versions"] = numbers.into();
-    document["ignored"] = model.ignored.iter().chain(&left_out).cloned().collect();
+    document["ignored"] = ignored().cloned().collect();
     Ok(Said { text, document })
+}
+
+/// The inputs and outputs in the configuration that the model, which serves as in `served`, has not.
+fn unknown_tensors(model: &Model, served: &Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for (place, TensorName { is_input, name, .. }) in &model.tensors {
+        let (kind, lists) = match is_input {
+            true => ("input", &["inputs", "optional_inputs"][..]),
+            false => ("output", &["outputs"][..]),
+        };
+        let lists = lists.iter().filter_map(|list| served[list].as_array());
+        let names: Vec<_> = lists.flatten().filter_map(|tensor| tensor["name"].as_str()).collect();
+        // A model that is not loaded has none.
+        if !names.is_empty() && !names.contains(&&**name) {
+            let (name, names) = (cut(name, NAME_CHARS), names.join(", "));
+            unknown
+                .push(format!("{place}: {kind} {name:?}: the model has no such {kind}: {names}"));
+        }
+    }
+    unknown
 }
 
 /// What a release brings, if the server has the model as in `current`, or not at all.
@@ -192,6 +218,7 @@ mod tests {
             versions: numbers.iter().map(version).collect(),
             document: Some(document),
             ignored: Vec::new(),
+            tensors: Vec::new(),
         }
     }
 
@@ -245,6 +272,25 @@ mod tests {
         assert_eq!((&late.pushed[..], late.left_out.len()), (&[2][..], 2));
         assert!(late.left_out[0].contains("m/1/model.onnx: the server has version 5"));
         assert_eq!(policy(&late), Some(specific(&[5])));
+    }
+
+    #[test]
+    fn inputs_and_outputs_that_the_model_has_not_are_named() {
+        let mut model = model(&[1], Value::Null);
+        let named = [(true, "x"), (true, "k"), (true, "images"), (false, "y"), (false, "x")];
+        let place = |(line, (is_input, name)): (usize, (bool, &str))| {
+            let name = name.to_owned();
+            (format!("config.pbtxt:{line}"), TensorName { line, is_input, name })
+        };
+        model.tensors = named.into_iter().enumerate().map(place).collect();
+        let served = json!({ "inputs": [{ "name": "x" }], "optional_inputs": [{ "name": "k" }],
+            "outputs": [{ "name": "y" }] });
+        let expected = [
+            "config.pbtxt:2: input \"images\": the model has no such input: x, k",
+            "config.pbtxt:4: output \"x\": the model has no such output: y",
+        ];
+        assert_eq!(unknown_tensors(&model, &served), expected);
+        assert_eq!(unknown_tensors(&model, &json!({ "state": "failed" })), [""; 0]);
     }
 
     #[test]

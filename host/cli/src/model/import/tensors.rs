@@ -29,12 +29,13 @@ pub(super) struct LabelFile {
 
 /// Read one field `input`.
 pub(super) fn read_input(read: &mut Reading, field: &Field) {
-    let at = "input.";
+    let (at, tensor) = ("input.", field);
     let Some(input) = read.message("", field) else { return };
     let mut format = None;
     for field in &input.fields {
         match &*field.name {
-            "name" | "data_type" | "dims" | "optional" => {}
+            "name" => read_name(read, at, tensor, field),
+            "data_type" | "dims" | "optional" => {}
             "format" => format = read.one_of(at, field, &FORMATS),
             _ => read_shape(read, at, field),
         }
@@ -48,12 +49,13 @@ pub(super) fn read_input(read: &mut Reading, field: &Field) {
 
 /// Read one field `output`. Returns the file of its labels.
 pub(super) fn read_output(read: &mut Reading, field: &Field) -> Option<LabelFile> {
-    let at = "output.";
+    let (at, tensor) = ("output.", field);
     let output = read.message("", field)?;
     let mut file = None;
     for field in &output.fields {
         match &*field.name {
-            "name" | "data_type" | "dims" => {}
+            "name" => read_name(read, at, tensor, field),
+            "data_type" | "dims" => {}
             "label_filename" => {
                 let text = read.text(at, field).filter(|text| !text.is_empty());
                 file = text.map(|text| (field.line, text.to_owned()));
@@ -76,6 +78,13 @@ pub(super) fn add_labels(files: &mut Vec<LabelFile>, read: &mut Reading, field: 
                 read.fault("", field, why);
             }
         }
+    }
+}
+
+/// The name of an input or an output, whose field is `tensor`.
+fn read_name(read: &mut Reading, at: &str, tensor: &Field, field: &Field) {
+    if let Some(name) = read.text(at, field) {
+        read.tensor(tensor, name);
     }
 }
 
