@@ -6,6 +6,10 @@ use std::time::{Duration, Instant};
 use gristmill_core::{Model, ModelError, ModelErrorKind, Tensor, Turn, run_guarded};
 use tracing::dispatcher::{Dispatch, with_default};
 
+/// The seconds of real time that a run has for each second of CPU time: on a busy machine its
+/// thread also waits for a core.
+pub(crate) const WALL_PER_CPU: u32 = 10;
+
 /// Measures a run.
 pub(crate) struct RunClock {
     began: Instant,
@@ -23,8 +27,7 @@ impl RunClock {
         self.began.elapsed()
     }
 
-    /// The time that the run took: CPU time if it stayed on this thread, because on a busy machine
-    /// the thread also waits for a core.
+    /// The time that the run took: CPU time if it stayed on this thread. Ask on this thread.
     pub(crate) fn took(&self, model: &dyn Model) -> Duration {
         match model.ran_on_caller() {
             true => self.passed().min(Duration::from_nanos(self.turn.took())),

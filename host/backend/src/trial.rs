@@ -15,7 +15,7 @@ use std::time::Duration;
 use gristmill_core::{BufferPool, Likeness, Model, ModelError, ModelInfo, Tensor};
 
 use crate::certificate::Certificate;
-use crate::run_within::{RunClock, run_within};
+use crate::run_within::{RunClock, WALL_PER_CPU, run_within};
 use values::{EXTREME, Range, Row, USUAL, Values};
 
 /// The sizes that replace the open dimensions of a row. Two that the model takes are tried.
@@ -37,10 +37,7 @@ const BATCH_BYTES_MAX: usize = 64 << 20;
 /// Beyond the sets that are needed, runs may take the whole time divided by this.
 const MORE_PART: u32 = 5;
 
-/// The seconds of real time that a run has for each second of CPU time.
-const WALL_PER_CPU: u32 = 10;
-
-/// The reason of a trial that did not get that much.
+/// The reason of a trial in which a run had used up its real time, but not its CPU time.
 const STARVED: &str = "the machine was too busy: a run of the trial got less than a tenth of a core. \
                        Start the server again when it has less to do, or raise batch_proof_ms";
 
@@ -292,7 +289,6 @@ impl Trying<'_> {
             return Err(Ends::Late);
         }
         let model = &mut *self.trial.model;
-        // On a busy machine the thread also waits for a core.
         let waits = if model.ran_on_caller() { WALL_PER_CPU } else { 1 };
         let (clock, wall) = (RunClock::begin(), self.left * waits);
         let outcome = run_within(model, inputs, wall);

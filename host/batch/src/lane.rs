@@ -138,10 +138,10 @@ impl Lane {
     }
 
     /// Whether a lane [with these settings](Self::with_config) waits for all sizes that they
-    /// prefer. It does not wait for those over its maximum.
+    /// prefer, if requests share batches. It does not wait for those over its maximum.
     pub fn can_prefer(&self, config: &LaneConfig) -> bool {
         let largest = config.preferred_batch_sizes.last().copied().unwrap_or(1);
-        !self.info.forms_batches || largest.min(config.queue.rows) <= self.config.max_batch_size
+        !self.forms_batches() || largest.min(config.queue.rows) <= self.config.max_batch_size
     }
 
     /// Let the queue follow this lane's settings, also for the requests that are queued already. A

@@ -95,7 +95,8 @@ impl Control {
     }
 
     /// Configure a model. If it is in service, it is first loaded with the new configuration. A
-    /// configuration that changes only how requests queue loads nothing.
+    /// configuration that changes only how requests queue loads nothing, unless it prefers batches
+    /// that are larger than the measured maximum.
     ///
     /// # Errors
     /// There is no such model, the configuration has faults, or the model cannot be loaded with it;

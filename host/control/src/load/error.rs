@@ -136,6 +136,9 @@ impl LoadError {
                 other => other,
             },
             Self::AssetsHeld { .. } => ErrorCode::Conflict,
+            Self::Prover { source: ChildError::Busy(_) | ChildError::ShuttingDown, .. } => {
+                ErrorCode::Unavailable
+            }
             Self::Prover { source, .. } if source.is_hosts_fault() => ErrorCode::Internal,
             Self::Upload(_)
             | Self::Damaged(_)
@@ -176,7 +179,8 @@ mod tests {
         let prover = |source: ChildError| LoadError::Prover { text: source.to_string(), source };
         let second = std::time::Duration::from_secs(1);
         assert_eq!(code(prover(ChildError::OutOfTime(second))), ErrorCode::InvalidModel);
-        assert_eq!(code(prover(ChildError::Busy(3))), ErrorCode::Internal);
+        assert_eq!(code(prover(ChildError::Busy(3))), ErrorCode::Unavailable);
+        assert_eq!(code(prover(io::Error::other("no process").into())), ErrorCode::Internal);
         let busy = gristmill_sandbox::LoadError::Compiler(ChildError::Busy(3));
         assert_eq!(LoadError::Plugin(busy).code(ErrorCode::InvalidPlugin), ErrorCode::Unavailable);
     }

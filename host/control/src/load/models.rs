@@ -5,7 +5,7 @@
 //! Nothing here needs the control plane's lock: a change loads its models before it takes the lock.
 //!
 //! Invariant: a configuration that differs only in how requests queue uses the instances that are
-//! loaded, unless their lane refuses requests (`slot`).
+//! loaded, unless their lane refuses requests or its maximum is below a preferred size (`slot`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -54,7 +54,8 @@ pub enum ChildError {
 }
 
 impl ChildError {
-    /// Whether a child has begun with the work. If it has not, less work would end in the same way.
+    /// Whether a child has begun with the work, and the server goes on. If not, less work would end
+    /// in the same way.
     pub fn has_begun(&self) -> bool {
         !matches!(self, Self::Busy(_) | Self::ShuttingDown | Self::Io(_))
     }
