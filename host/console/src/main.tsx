@@ -14,6 +14,7 @@ import { Samples } from "./pages/samples";
 import { Try } from "./pages/try";
 import { Why } from "./pages/why";
 import { type Session, SessionContext, forget, mayChangeAny, open, store, stored } from "./session";
+import { tenantNames } from "./tenants";
 
 const PAGES = [
   { name: "Now", at: "now", page: Now, isFor: () => true },
@@ -49,6 +50,8 @@ function App() {
       const opened = await open(token, leave);
       if (isKept) store(token);
       setSession(opened);
+      // The pages have them at once. They ask again, and say what fails.
+      tenantNames(opened).catch(() => {});
     } catch (failed) {
       leave(failed);
     }

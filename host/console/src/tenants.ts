@@ -1,7 +1,8 @@
 // Lists of names for choices.
 
 import { type Api, type Doc, path } from "./api";
-import { type Session } from "./session";
+import { type Session, useSession } from "./session";
+import { useLoaded } from "./ui";
 
 /** Pages of a list that are read: ten thousand names are enough to choose from. */
 const PAGES_MAX = 10;
@@ -18,8 +19,20 @@ export async function list(api: Api, of: string, signal?: AbortSignal): Promise<
   return items;
 }
 
+/** Those that were read last. */
+const known = new WeakMap<Session, string[]>();
+
 export async function tenantNames(session: Session, signal?: AbortSignal): Promise<string[]> {
-  return (await list(session.api, "tenants", signal)).map(({ name }) => String(name));
+  const names = (await list(session.api, "tenants", signal)).map(({ name }) => String(name));
+  known.set(session, names);
+  return names;
+}
+
+/** All names of tenants: those that are known from before, until the server has answered. */
+export function useTenantNames(): { value?: string[]; error: unknown } {
+  const session = useSession();
+  const { value, error } = useLoaded((signal) => tenantNames(session, signal), [session]);
+  return { value: value ?? known.get(session), error };
 }
 
 export const pipelines = (api: Api, tenant: string, signal?: AbortSignal) =>

@@ -6,7 +6,7 @@ import { type Api, type Doc, path } from "../api";
 import { inWords, powerInWords } from "../differences";
 import { cut, milliseconds, moment, number, text } from "../format";
 import { type Session, mayChange, mayChangeAny, useSession } from "../session";
-import { pipelines, tenantNames } from "../tenants";
+import { pipelines, useTenantNames } from "../tenants";
 import { Choice, Dialog, Failure, Field, Table, useLoaded } from "../ui";
 import { Differences, Power } from "../words";
 import { changesOf } from "./now";
@@ -110,7 +110,7 @@ function Rollback(props: { session: Session; goal: number; close: (made?: number
   const [message, setMessage] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
-  const tenants = useLoaded((signal) => tenantNames(session, signal), [session]);
+  const tenants = useTenantNames();
   const asked = (): Doc => ({ to: goal, ...(tenant ? { tenant } : {}) });
   // The release before is known from the answer: the change is made only if no other came between.
   const tried = useLoaded(() => api.post("rollback?dry_run=true", asked()), [goal, tenant]);
@@ -165,7 +165,7 @@ function Candidates() {
   const session = useSession();
   const { api } = session;
   const [tenant, setTenant] = useState("");
-  const tenants = useLoaded((signal) => tenantNames(session, signal), [session]);
+  const tenants = useTenantNames();
   const chosen = tenant || tenants.value?.[0] || "";
   const found = useLoaded(
     async (signal) => (chosen ? (await pipelines(api, chosen, signal)).filter(({ candidate }) => candidate) : []),

@@ -8,8 +8,8 @@ import { bytes, cut, number, seconds, text } from "../format";
 import { fileOf } from "../package";
 import { type Session, mayChange, seesServer, useSession } from "../session";
 import { digestOf } from "../sha256";
-import { tenantNames } from "../tenants";
-import { Choice, Failure, Field, Table, useLoaded, usePoll } from "../ui";
+import { useTenantNames } from "../tenants";
+import { Choice, Failure, Field, Table, usePoll } from "../ui";
 import { upload } from "../upload";
 import { Differences, Power } from "../words";
 
@@ -44,10 +44,8 @@ export function Push({ released }: { released: () => void }) {
   const [error, setError] = useState<unknown>(null);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
 
-  const tenants = useLoaded(
-    async (signal) => (await tenantNames(session, signal)).filter((name) => mayChange(session, name)),
-    [session],
-  );
+  const all = useTenantNames();
+  const tenants = { ...all, value: all.value?.filter((name) => mayChange(session, name)) };
   const chosen = tenant || tenants.value?.[0] || "";
   useEffect(() => () => stop?.abort(), [stop]);
 

@@ -6,7 +6,7 @@ import { type Api, type Doc, Problem, path } from "../api";
 import { bytesOf, show } from "../answers";
 import { cut, moment, number, text } from "../format";
 import { mayChange, useSession } from "../session";
-import { pipelines, tenantNames } from "../tenants";
+import { pipelines, useTenantNames } from "../tenants";
 import { Choice, Failure, Table, useLoaded } from "../ui";
 
 /** Characters of an answer that are shown. */
@@ -31,7 +31,7 @@ export function Samples() {
   const { api } = session;
   const [tenant, setTenant] = useState("");
   const [pipeline, setPipeline] = useState("");
-  const tenants = useLoaded((signal) => tenantNames(session, signal), [session]);
+  const tenants = useTenantNames();
   const inTenant = tenant || tenants.value?.[0] || "";
   const all = useLoaded(async (signal) => (inTenant ? pipelines(api, inTenant, signal) : []), [inTenant]);
   const names = (all.value ?? []).map(({ name }) => String(name));

@@ -9,7 +9,7 @@ import { bytes, cut, milliseconds, number, text } from "../format";
 import { Lines } from "../lines";
 import { mayChange, useSession } from "../session";
 import { stagesOf } from "../stages";
-import { pipelines, tenantNames } from "../tenants";
+import { pipelines, useTenantNames } from "../tenants";
 import { Choice, Failure, Field, Figure, Waterfall, useLoaded } from "../ui";
 
 const options = (names: string[]) => names.map((name) => [name, cut(name, 60)] as const);
@@ -28,10 +28,8 @@ export function Try() {
   const [isSending, setSending] = useState(false);
   const [isOver, setOver] = useState(false);
 
-  const tenants = useLoaded(
-    async (signal) => (await tenantNames(session, signal)).filter((name) => mayChange(session, name)),
-    [session],
-  );
+  const all = useTenantNames();
+  const tenants = { ...all, value: all.value?.filter((name) => mayChange(session, name)) };
   const chosen = tenant || tenants.value?.[0] || "";
   const listed = useLoaded(
     async (signal) => (chosen ? (await pipelines(api, chosen, signal)).map(({ name }) => String(name)) : []),

@@ -11,7 +11,7 @@ import { type Metrics, type Span, growth, sum } from "../metrics";
 import { sections } from "../sections";
 import { seesServer, useSession } from "../session";
 import { STAGES } from "../stages";
-import { list, tenantNames } from "../tenants";
+import { list, useTenantNames } from "../tenants";
 import { Choice, Failure, Field, Table, useLive, useLoaded, usePoll } from "../ui";
 import { Slow } from "./slow";
 
@@ -148,7 +148,7 @@ function PluginLines() {
   const [tenant, setTenant] = useState("");
   const [plugin, setPlugin] = useState("");
   const [part, setPart] = useState("");
-  const tenants = useLoaded((signal) => tenantNames(session, signal), [session]);
+  const tenants = useTenantNames();
   const chosen = tenant || tenants.value?.[0] || "";
   const plugins = useLoaded(
     async (signal) => (chosen ? list(api, `${path("tenants", chosen)}/plugins`, signal) : []),
