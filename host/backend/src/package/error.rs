@@ -21,6 +21,12 @@ pub enum PackageError {
          it names"
     )]
     TooMany(usize),
+    /// A model has its data in too many files.
+    #[error(
+        "the model and its data have more than {0} files: save it with all tensors in one file, as \
+         with `onnx.save_model(model, path, save_as_external_data=True)`"
+    )]
+    Scattered(usize),
     /// A path leads somewhere else.
     #[error(
         "the archive has the path {}: paths must be relative, not empty, and without \"..\" and NUL",

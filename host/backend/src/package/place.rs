@@ -3,18 +3,23 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Package, PackageError, PackageFile, has_models_name, plain_path};
+use super::{ENTRIES_MAX, Package, PackageError, PackageFile, has_models_name, plain_path};
 use crate::onnx::weights::{self, External, Placed, Range, Unclear};
 
 /// The paths of the files in which a model has weights, sorted and without `.` in them.
 ///
 /// # Errors
-/// The file is not an ONNX file, or a tensor does not say where its data is, or has it elsewhere.
+/// The file is not an ONNX file; a tensor does not say where its data is, or has it elsewhere; or
+/// the files are too many for a package.
 pub fn files_of(onnx: &[u8]) -> Result<Vec<String>, PackageError> {
     let mut files = BTreeSet::new();
     weights::placed(onnx, |external| -> Result<_, PackageError> {
         files.insert(inside(&external.tensor, external.range)?.location);
-        Ok(None)
+        // One more is the model.
+        match files.len() < ENTRIES_MAX {
+            true => Ok(None),
+            false => Err(PackageError::Scattered(ENTRIES_MAX)),
+        }
     })?;
     Ok(files.into_iter().collect())
 }

@@ -6,6 +6,7 @@ use tract_onnx::pb::{
 };
 
 use super::*;
+use crate::package::files_of;
 
 fn tensor(entries: &[(&str, &str)]) -> TensorProto {
     let entry = |(key, value): &(&str, &str)| StringStringEntryProto {
@@ -95,6 +96,18 @@ fn a_tensor_gets_its_place_and_keeps_all_else() {
     assert_eq!(tensors[..2], [kept, tensor(&placed)]);
     assert!(tensors[2].external_data.is_empty());
     assert_eq!(moved.producer_name, "test");
+}
+
+#[test]
+fn a_model_names_no_more_files_than_a_package_has() {
+    let onnx = |files: usize| {
+        let in_file = |at: usize| tensor(&[("location", &format!("./f{at}"))]);
+        let initializer = (0..files).map(in_file).collect();
+        model(GraphProto { initializer, ..Default::default() }).encode_to_vec()
+    };
+    assert_eq!(files_of(&onnx(4095)).unwrap().len(), 4095);
+    let error = files_of(&onnx(4096)).unwrap_err().to_string();
+    assert!(error.starts_with("the model and its data have more than 4096 files"), "{error}");
 }
 
 #[test]

@@ -17,8 +17,9 @@ use crate::model::push::Pushed;
 use crate::output::{cut, state_and_reason};
 use crate::progress::bytes_text;
 
-/// Maximum characters of a name that a text repeats.
+/// Maximum characters of a name, and of a list of names, that a text repeats.
 const NAME_CHARS: usize = 60;
+const NAMES_CHARS: usize = 200;
 
 /// What is said of a model: to people, and to programs.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ pub(super) fn send(
     Ok(Said { text, document })
 }
 
-/// The inputs and outputs in the configuration that the model, which serves as in `served`, has not.
+/// The inputs and outputs in the configuration that the model, which serves as in `served`, lacks.
 fn unknown_tensors(model: &Model, served: &Value) -> Vec<String> {
     let mut unknown = Vec::new();
     for (place, TensorName { is_input, name, .. }) in &model.tensors {
@@ -135,7 +136,7 @@ fn unknown_tensors(model: &Model, served: &Value) -> Vec<String> {
         let names: Vec<_> = lists.flatten().filter_map(|tensor| tensor["name"].as_str()).collect();
         // A model that is not loaded has none.
         if !names.is_empty() && !names.contains(&&**name) {
-            let (name, names) = (cut(name, NAME_CHARS), names.join(", "));
+            let (name, names) = (cut(name, NAME_CHARS), cut(&names.join(", "), NAMES_CHARS));
             unknown
                 .push(format!("{place}: {kind} {name:?}: the model has no such {kind}: {names}"));
         }

@@ -289,8 +289,8 @@ fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
 fn answer(fit: &Fit<'_>) -> (String, String) {
     if fit.has_scores() {
         let lines = format!(
-            "        // For a model that gives logits,\n        \
-             // .softmax().ok_or(Failure::internal(\"no FP32\"))?.top_k(0, 5) gives probabilities.\n        \
+            "        // For a model that gives logits, this gives probabilities:\n        \
+             // .softmax().ok_or(Failure::internal(\"no FP32\"))?.top_k(0, 5)\n        \
              let best = outputs.get({:?})?.top_k(0, 5);\n        \
              let top = best.iter().map(|found| json!({{ \"index\": found.index, \"score\": found.value }}));\n",
             &*fit.model.outputs[0].name
