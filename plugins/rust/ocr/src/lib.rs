@@ -6,7 +6,7 @@
 //!
 //! It is a handler of three models: `detect` finds where text stands, `angle` whether a line is
 //! upside down, and `read` its characters. `angle` and `read` run once for each line, side by side,
-//! so that the lines share batches with each other and with those of other requests.
+//! so that the server may join lines, also those of other requests, to batches where that pays.
 
 mod boxes;
 mod components;
