@@ -6,10 +6,9 @@
 // the fastest and the slowest. The target is 100 ms. A server with fewer tenants gets open ones, `many-0`, `many-1`, ...
 // After `cargo xtask test`, which installs what this needs.
 
-import { createRequire } from "node:module";
+import { spread } from "../spread.mjs";
+import { launch } from "./chromium.mjs";
 
-const root = new URL("../../", import.meta.url);
-const { chromium } = createRequire(new URL("target/console/package.json", root))("playwright-core");
 const [url, token] = process.argv.slice(2);
 if (!token) throw new Error("usage: node lists.mjs URL TOKEN");
 
@@ -31,10 +30,7 @@ for (let made = items.length; made < TENANTS; made += CHANGES) {
   await call("releases", { method: "POST", body: JSON.stringify({ changes: numbers.map(change) }) });
 }
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-dev-shm-usage"],
-});
+const browser = await launch();
 const times = [];
 for (let round = 0; round < 10; round += 1) {
   const page = await browser.newPage();
@@ -60,7 +56,5 @@ for (let round = 0; round < 10; round += 1) {
   );
   await page.close();
 }
-times.sort((one, other) => one - other);
-const [median, fastest, slowest] = [times[times.length >> 1], times[0], times.at(-1)].map((ms) => ms.toFixed(0));
-console.log(`lists ${median} ms (${fastest} to ${slowest})`);
+console.log(`lists ${spread(times, "ms")}`);
 await browser.close();

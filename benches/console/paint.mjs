@@ -6,17 +6,13 @@
 // the server (cold), and in one that has its files and asks whether they have changed (warm). The target is 300 ms.
 // After `cargo xtask test`, which installs what this needs.
 
-import { createRequire } from "node:module";
+import { spread } from "../spread.mjs";
+import { launch } from "./chromium.mjs";
 
-const root = new URL("../../", import.meta.url);
-const { chromium } = createRequire(new URL("target/console/package.json", root))("playwright-core");
 const [url, loads = "10"] = process.argv.slice(2);
 if (!url) throw new Error("usage: node paint.mjs URL [LOADS]");
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-dev-shm-usage"],
-});
+const browser = await launch();
 
 async function painted(page) {
   await page.goto(url);
@@ -40,9 +36,5 @@ for (let load = 0; load < Number(loads); load += 1) {
   }
   await context.close();
 }
-for (const [kind, all] of Object.entries(times)) {
-  all.sort((one, other) => one - other);
-  const [median, fastest, slowest] = [all[all.length >> 1], all[0], all.at(-1)].map((ms) => ms.toFixed(0));
-  console.log(`${kind} ${median} ms (${fastest} to ${slowest})`);
-}
+for (const [kind, all] of Object.entries(times)) console.log(`${kind} ${spread(all, "ms")}`);
 await browser.close();

@@ -7,7 +7,8 @@
 // /readyz answers 200; the first request is answered besides. Prints the median of STARTS, 5, with the fastest and the
 // slowest. The target is 3 s. After `cargo xtask test`, which builds what this needs.
 
-import { Server, component, digits, folder, median, pause, picture } from "./server.mjs";
+import { median, spread } from "../spread.mjs";
+import { Server, component, digits, folder, pause, picture } from "./server.mjs";
 
 const [program, plugins = "100", starts = "5"] = process.argv.slice(2);
 if (!program) throw new Error("usage: node ready.mjs SERVER [PLUGINS] [STARTS]");
@@ -75,8 +76,7 @@ for (const [kind, pluginOf] of Object.entries(KINDS)) {
   const place = await prepared(pluginOf);
   const times = [];
   for (let round = 0; round < Number(starts); round += 1) times.push(await started(place));
-  const ready = times.map(({ ready }) => ready);
-  const shown = [median(ready), Math.min(...ready), Math.max(...ready)].map((ms) => ms.toFixed(0));
+  const ready = spread(times.map(({ ready }) => ready), "ms");
   const answered = median(times.map(({ answered }) => answered)).toFixed(0);
-  console.log(`${kind.padEnd(10)} ready ${shown[0]} ms (${shown[1]} to ${shown[2]}), first answer ${answered} ms`);
+  console.log(`${kind.padEnd(10)} ready ${ready}, first answer ${answered} ms`);
 }

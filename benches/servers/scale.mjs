@@ -17,7 +17,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { getPriority, setPriority } from "node:os";
 
-import { Server, component, digits, folder, median, pause, picture } from "./server.mjs";
+import { spread } from "../spread.mjs";
+import { Server, component, digits, folder, pause, picture } from "./server.mjs";
 
 const [program, rate = "200", seconds = "10", rounds = "3"] = process.argv.slice(2);
 if (!program) throw new Error("usage: node scale.mjs SERVER [RATE] [SECONDS] [ROUNDS]");
@@ -160,17 +161,13 @@ for (let round = 0; round < Number(rounds); round += 1) {
   await deployment.remove(2);
 }
 
-const spread = (values, digits) => {
-  const [middle, low, high] = [median(values), Math.min(...values), Math.max(...values)];
-  return `${middle.toFixed(digits)} (${low.toFixed(digits)} to ${high.toFixed(digits)})`;
-};
 for (const [name, { over }] of Object.entries(STEPS)) {
   const figures = seen[name];
   const asked = figures.reduce((sum, { asked }) => sum + asked, 0);
   const faults = figures.flatMap(({ faults }) => faults);
-  const ratios = over ? `, ${spread(figures.map(({ p99 }, round) => p99 / seen[over][round].p99), 2)} x` : "";
-  const [p50, p99] = ["p50", "p99"].map((key) => spread(figures.map((figure) => figure[key]), 1));
-  console.log(`${name.padEnd(10)} ${faults.length} of ${asked} failed, p50 ${p50} ms, p99 ${p99} ms${ratios}`);
+  const ratios = over ? `, ${spread(figures.map(({ p99 }, round) => p99 / seen[over][round].p99), "x", 2)}` : "";
+  const [p50, p99] = ["p50", "p99"].map((key) => spread(figures.map((figure) => figure[key]), "ms", 1));
+  console.log(`${name.padEnd(10)} ${faults.length} of ${asked} failed, p50 ${p50}, p99 ${p99}${ratios}`);
   for (const fault of faults.slice(0, 3)) console.log(`  ${fault}`);
 }
 process.exit(0);

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { getPriority, tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 
-export const root = new URL("../../", import.meta.url);
-export const TOKEN = "benchmark-admin-token";
+const root = new URL("../../", import.meta.url);
+const TOKEN = "benchmark-admin-token";
 
 /** A picture that the pipelines of these benchmarks read as 7. */
 export const picture = readFileSync(new URL("models/digits/samples/seven.png", root));
@@ -31,8 +31,6 @@ function onnxRuntime() {
   const library = readdirSync(installed).find((name) => name.startsWith("libonnxruntime.so"));
   return new URL(library, installed).pathname;
 }
-
-export const median = (values) => [...values].sort((one, other) => one - other)[values.length >> 1];
 
 const priority = getPriority();
 
@@ -73,8 +71,8 @@ export class Server {
   }
 
   /** A call of the admin API. */
-  async call(method, path, body, headers = {}) {
-    const init = { method, headers: { authorization: `Bearer ${TOKEN}`, ...headers } };
+  async call(method, path, body) {
+    const init = { method, headers: { authorization: `Bearer ${TOKEN}` } };
     if (body !== undefined) init.body = body instanceof Uint8Array ? body : JSON.stringify(body);
     const answer = await fetch(`${this.admin}/admin/v1/${path}`, init);
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);

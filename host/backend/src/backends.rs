@@ -20,6 +20,9 @@ use crate::trial::Trial;
 use crate::warm_up::WarmUp;
 use crate::{open_rows, tract};
 
+/// Raised when `sizing` measures otherwise, so that all sizes are measured again.
+const MEASUREMENT_VERSION: u32 = 1;
+
 /// By how much more a GPU rounds numbers of 32 bits: it multiplies them with 10 bits of fraction
 /// (TF32), and in another order for each size of batches.
 const GPU_SLACK: f64 = 50.0;
@@ -97,10 +100,12 @@ impl Backends {
         self.library.as_deref()
     }
 
-    /// The libraries and their versions. Loading a model depends on them.
+    /// The versions of the libraries and of the measurement of sizes. Loading a model depends on
+    /// them.
     pub fn version(&self) -> String {
         let onnxruntime = self.onnxruntime.as_ref().map_or("none", Runtime::version);
-        format!("gristmill {}, onnxruntime {onnxruntime}", env!("CARGO_PKG_VERSION"))
+        let gristmill = env!("CARGO_PKG_VERSION");
+        format!("gristmill {gristmill}, onnxruntime {onnxruntime}, sizes {MEASUREMENT_VERSION}")
     }
 
     /// What ONNX Runtime says of its build, if its library was found.

@@ -56,7 +56,7 @@ pub use library::{LibrarySearch, installed_library, is_safe_library, library_in}
 pub use loaded::LoadedModel;
 pub use options::{Batching, GraphOptimization, LoadOptions, ProviderKind, TRIAL_TIME};
 pub use prove::Proven;
-pub use sizing::{BATCH_SIZE_MAX, FixedSizes, MEASUREMENT_VERSION, SIZING_TIME, Sizing};
+pub use sizing::{BATCH_SIZE_MAX, FixedSizes, SIZING_TIME, Sizing};
 pub use source::{ModelFile, archive_of};
 
 #[cfg(test)]

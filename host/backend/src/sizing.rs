@@ -51,9 +51,6 @@ const THREADS_MAX: usize = 8;
 /// The time for each arrangement of instances and threads.
 const ARRANGEMENT_TIME: Duration = Duration::from_millis(150);
 
-/// Raised when the measurement changes, so that all sizes are measured again.
-pub const MEASUREMENT_VERSION: u32 = 1;
-
 /// The CPU time that all of it takes on a core, at most.
 pub const SIZING_TIME: Duration = Duration::from_secs(3);
 
@@ -78,9 +75,6 @@ pub struct FixedSizes {
     pub max_batch_size: Option<usize>,
     /// The cores of the machine.
     pub cores: usize,
-    /// [`MEASUREMENT_VERSION`].
-    #[serde(default)]
-    pub measurement: u32,
 }
 
 /// The chosen sizes.

@@ -129,15 +129,10 @@ fn step(what: &str) {
     eprintln!("==> {what}");
 }
 
-/// The file of this program.
-fn program() -> Result<PathBuf> {
-    std::env::current_exe().context("cannot find this program's file")
-}
-
 /// The folder with the demo's files. Never one in the current folder, which may be another user's:
 /// a manifest says which files become readable with the demo's known token.
 fn files() -> Result<PathBuf> {
-    let program = program()?;
+    let program = own_server::program()?;
     let folder = program.ancestors().nth(2).unwrap_or(&program).join(FILES);
     ensure!(
         folder.join(MANIFEST).is_file(),
@@ -180,7 +175,7 @@ fn address(port: u16) -> String {
 
 /// Run `gristmill deploy`. What it prints is shown only if it fails.
 fn deploy(manifest: &Path, admin_url: &str) -> Result<()> {
-    let mut command = Command::new(program()?);
+    let mut command = Command::new(own_server::program()?);
     own_server::remove_variables(&mut command);
     command
         .arg("deploy")
@@ -198,7 +193,7 @@ fn deploy(manifest: &Path, admin_url: &str) -> Result<()> {
 /// What people can paste.
 fn commands(addresses: &Addresses, files: &Path) -> Result<String> {
     let Addresses { data: url, admin, .. } = addresses;
-    let bin = program()?.parent().map(quoted).unwrap_or_default();
+    let bin = own_server::program()?.parent().map(quoted).unwrap_or_default();
     let (host, grpc) = (addresses.data_authority(), addresses.grpc_authority());
     let [seven, three, ranker] =
         ["seven.png", "three.jpg", "ranker.json"].map(|name| quoted(&files.join(name)));

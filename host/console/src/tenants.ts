@@ -1,7 +1,7 @@
 // Lists of names for choices.
 
 import { type Api, type Doc, path } from "./api";
-import { type Session, useSession } from "./session";
+import { type Session, mayChange, useSession } from "./session";
 import { useLoaded } from "./ui";
 
 /** Pages of a list that are read: ten thousand names are enough to choose from. */
@@ -20,11 +20,11 @@ export async function list(api: Api, of: string, signal?: AbortSignal): Promise<
 }
 
 /** Those that were read last. */
-const known = new WeakMap<Session, string[]>();
+const lastNames = new WeakMap<Session, string[]>();
 
 export async function tenantNames(session: Session, signal?: AbortSignal): Promise<string[]> {
   const names = (await list(session.api, "tenants", signal)).map(({ name }) => String(name));
-  known.set(session, names);
+  lastNames.set(session, names);
   return names;
 }
 
@@ -32,7 +32,14 @@ export async function tenantNames(session: Session, signal?: AbortSignal): Promi
 export function useTenantNames(): { value?: string[]; error: unknown } {
   const session = useSession();
   const { value, error } = useLoaded((signal) => tenantNames(session, signal), [session]);
-  return { value: value ?? known.get(session), error };
+  return { value: value ?? lastNames.get(session), error };
+}
+
+/** Those of them that the session may change. */
+export function useChangeableTenants(): { value?: string[]; error: unknown } {
+  const session = useSession();
+  const { value, error } = useTenantNames();
+  return { value: value?.filter((name) => mayChange(session, name)), error };
 }
 
 export const pipelines = (api: Api, tenant: string, signal?: AbortSignal) =>

@@ -185,9 +185,7 @@ impl LoadError {
     /// The code for clients.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Compiler(ChildError::Busy(_) | ChildError::ShuttingDown) => {
-                ErrorCode::Unavailable
-            }
+            Self::Compiler(error) if error.is_unavailable() => ErrorCode::Unavailable,
             Self::RuntimeUnusable { error, .. } if error.code() == ErrorCode::Unavailable => {
                 ErrorCode::Unavailable
             }

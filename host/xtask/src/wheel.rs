@@ -184,13 +184,13 @@ impl Environment {
         let addresses = demo.wait_until_serving().with_context(shown)?;
         let answered = read_seven(&addresses, &self.0, provider);
         let export = format!("  export GRISTMILL_ADMIN_URL={} ", addresses.admin);
-        let told = (&mut demo.stdout).lines().map_while(Result::ok);
-        let mut told = told.take_while(|line| !line.contains("Ctrl-C stops"));
-        let is_told = told.any(|line| line.starts_with(&export));
+        let lines = (&mut demo.stdout).lines().map_while(Result::ok);
+        let mut lines = lines.take_while(|line| !line.contains("Ctrl-C stops"));
+        let says_export = lines.any(|line| line.starts_with(&export));
         send("TERM", demo.child.id());
         let ended = demo.child.wait()?;
         answered.with_context(shown)?;
-        ensure!(is_told, "the demo does not say how other commands find it: {export:?}");
+        ensure!(says_export, "the demo does not say how other commands find it: {export:?}");
         ensure!(ended.success(), "the demo ended with {ended}:\n{}", shown());
         Ok(shown())
     }

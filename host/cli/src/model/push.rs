@@ -25,10 +25,11 @@ pub(crate) fn command() -> Command {
              gristmill model push models/digits/digits.onnx --name digits\n  \
              gristmill model push cnn.onnx --name cnn --config cnn.toml --message \"new weights\"\n  \
              gristmill model push exported/ --name ViT-B-16\n\n\
-             FILE is an ONNX file, a folder, or a tar, tar.gz or zip archive. Files that the model names, \
-             such as model.onnx.data, are taken from beside it; others are left out. What the server has is not uploaded again, \
-             and an upload that was cut goes on where it ended. File and configuration are one \
-             release; if neither is new, there is none. Without --config the configuration stays. \
+             FILE is an ONNX file, a folder, or a tar, tar.gz or zip archive. Files that the model \
+             names, such as model.onnx.data, are taken from beside it; others are left out. What the \
+             server has is not uploaded again, and an upload that was cut goes on where it ended. \
+             File and configuration are one release; if neither is new, there is none. Without \
+             --config the configuration stays. \
              Give the token in GRISTMILL_ADMIN_TOKEN or a context rather than with --token.",
         )
         .arg(

@@ -6,9 +6,9 @@ import { type Doc, Problem } from "../api";
 import { inWords, powerInWords } from "../differences";
 import { bytes, cut, number, seconds, text } from "../format";
 import { fileOf } from "../package";
-import { type Session, mayChange, seesServer, useSession } from "../session";
+import { type Session, seesServer, useSession } from "../session";
 import { digestOf } from "../sha256";
-import { useTenantNames } from "../tenants";
+import { useChangeableTenants } from "../tenants";
 import { Choice, Failure, Field, Table, usePoll } from "../ui";
 import { upload } from "../upload";
 import { Differences, Power } from "../words";
@@ -44,8 +44,7 @@ export function Push({ released }: { released: () => void }) {
   const [error, setError] = useState<unknown>(null);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
 
-  const all = useTenantNames();
-  const tenants = { ...all, value: all.value?.filter((name) => mayChange(session, name)) };
+  const tenants = useChangeableTenants();
   const chosen = tenant || tenants.value?.[0] || "";
   useEffect(() => () => stop?.abort(), [stop]);
 

@@ -7,16 +7,15 @@ import { type Shown, bytesOf, show } from "../answers";
 import { type Doc, path } from "../api";
 import { bytes, cut, milliseconds, number, text } from "../format";
 import { Lines } from "../lines";
-import { mayChange, useSession } from "../session";
+import { useSession } from "../session";
 import { stagesOf } from "../stages";
-import { pipelines, useTenantNames } from "../tenants";
+import { pipelines, useChangeableTenants } from "../tenants";
 import { Choice, Failure, Field, Figure, Waterfall, useLoaded } from "../ui";
 
 const options = (names: string[]) => names.map((name) => [name, cut(name, 60)] as const);
 
 export function Try() {
-  const session = useSession();
-  const { api } = session;
+  const { api } = useSession();
   const [tenant, setTenant] = useState("");
   const [pipeline, setPipeline] = useState("");
   const [file, setFile] = useState<File | null>(null);
@@ -28,8 +27,7 @@ export function Try() {
   const [isSending, setSending] = useState(false);
   const [isOver, setOver] = useState(false);
 
-  const all = useTenantNames();
-  const tenants = { ...all, value: all.value?.filter((name) => mayChange(session, name)) };
+  const tenants = useChangeableTenants();
   const chosen = tenant || tenants.value?.[0] || "";
   const listed = useLoaded(
     async (signal) => (chosen ? (await pipelines(api, chosen, signal)).map(({ name }) => String(name)) : []),

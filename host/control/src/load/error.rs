@@ -136,9 +136,7 @@ impl LoadError {
                 other => other,
             },
             Self::AssetsHeld { .. } => ErrorCode::Conflict,
-            Self::Prover { source: ChildError::Busy(_) | ChildError::ShuttingDown, .. } => {
-                ErrorCode::Unavailable
-            }
+            Self::Prover { source, .. } if source.is_unavailable() => ErrorCode::Unavailable,
             Self::Prover { source, .. } if source.is_hosts_fault() => ErrorCode::Internal,
             Self::Upload(_)
             | Self::Damaged(_)

@@ -60,13 +60,18 @@ impl ChildError {
         !matches!(self, Self::Busy(_) | Self::ShuttingDown | Self::Io(_))
     }
 
+    /// Whether there was no child to be had at this time. The same work may be done later.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Busy(_) | Self::ShuttingDown)
+    }
+
     /// Whether the server is at fault, and not the work that the child was given.
     pub fn is_hosts_fault(&self) -> bool {
         match self {
             // The server itself gives a reason when it kills a child. So the kernel killed it,
             // because memory ran out.
             Self::Killed { signal, .. } => *signal == Signal::KILL.as_raw(),
-            other => matches!(other, Self::Busy(_) | Self::ShuttingDown | Self::Io(_)),
+            other => !other.has_begun(),
         }
     }
 }

@@ -62,21 +62,15 @@ struct Range {
     min: u64,
     max: u64,
     default: u64,
+    /// What sets the maximum, for a text: empty if nothing does.
+    set_by: &'static str,
 }
 
 impl Range {
-    /// Add a fault if the value is not within `min` and the maximum. It says what sets the maximum.
+    /// Add a fault if the value is not within `min` and the maximum.
     fn check(&self, value: u64, min: u64, faults: &mut Faults) {
-        let (key, max) = (format!("limits.{}", self.key), self.max);
-        if !(min..=max).contains(&value) {
-            let set_by = match self.key {
-                "memory_bytes" => " (the server's plugin_memory_bytes)",
-                "passed_bytes" => " (the server's plugin_held_bytes)",
-                "response_bytes" => " (limits.passed_bytes)",
-                _ => "",
-            };
-            faults.add(&key, format!("{key} is {value}: must be {min} to {max}{set_by}"));
-        }
+        let Self { key, max, set_by, .. } = self;
+        faults.within_set_by(&format!("limits.{key}"), value, min..=*max, set_by);
     }
 }
 
@@ -120,7 +114,7 @@ impl LimitsSpec {
         let plugin = &host.plugin;
         let range = |key, asked, bounds: RangeInclusive<u64>, default| {
             let (min, max) = bounds.into_inner();
-            Range { key, asked, min, max, default }
+            Range { key, asked, min, max, default, set_by: "" }
         };
         let memory = plugin.memory_bytes as u64;
         let passed = plugin.hostcall_bytes as u64;
@@ -131,16 +125,30 @@ impl LimitsSpec {
             range("timeout_ms", self.timeout_ms, 1..=600_000, millis(host.timeout)),
             range("body_bytes", bytes(self.body_bytes), 1..=1 << 30, host.body_bytes as u64),
             range("cpu_ms", self.cpu_ms, CPU_MS_MIN..=60_000, millis(plugin.cpu)),
-            range("memory_bytes", bytes(self.memory_bytes), MEMORY_BYTES_MIN..=memory, memory),
-            range(
-                "response_bytes",
-                bytes(self.response_bytes),
-                1..=response_max,
-                // A pipeline that passes less answers less, too.
-                response_max.min(plugin.response_bytes as u64),
-            ),
+            Range {
+                set_by: " (the server's plugin_memory_bytes)",
+                ..range("memory_bytes", bytes(self.memory_bytes), MEMORY_BYTES_MIN..=memory, memory)
+            },
+            Range {
+                set_by: " (limits.passed_bytes)",
+                ..range(
+                    "response_bytes",
+                    bytes(self.response_bytes),
+                    1..=response_max,
+                    // A pipeline that passes less answers less, too.
+                    response_max.min(plugin.response_bytes as u64),
+                )
+            },
             range("log_bytes", bytes(self.log_bytes), 0..=16 << 20, plugin.log_bytes as u64),
-            range("passed_bytes", bytes(self.passed_bytes), PASSED_BYTES_MIN..=passed_max, passed),
+            Range {
+                set_by: " (the server's plugin_held_bytes)",
+                ..range(
+                    "passed_bytes",
+                    bytes(self.passed_bytes),
+                    PASSED_BYTES_MIN..=passed_max,
+                    passed,
+                )
+            },
         ]
     }
 

@@ -96,9 +96,20 @@ impl Faults {
 
     /// Check that a value is in its range.
     pub fn within(&mut self, key: &str, value: u64, range: RangeInclusive<u64>) {
+        self.within_set_by(key, value, range, "");
+    }
+
+    /// Check that a value is in its range. `set_by` follows the range in the text.
+    pub(crate) fn within_set_by(
+        &mut self,
+        key: &str,
+        value: u64,
+        range: RangeInclusive<u64>,
+        set_by: &str,
+    ) {
         if !range.contains(&value) {
             let (min, max) = range.into_inner();
-            self.add(key, format!("{key} is {value}: must be {min} to {max}"));
+            self.add(key, format!("{key} is {value}: must be {min} to {max}{set_by}"));
         }
     }
 

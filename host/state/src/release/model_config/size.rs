@@ -1,6 +1,6 @@
 //! Sizes that a model's configuration sets or leaves to the server.
 
-use gristmill_backend::{BATCH_SIZE_MAX, FixedSizes, MEASUREMENT_VERSION, Sizing};
+use gristmill_backend::{BATCH_SIZE_MAX, FixedSizes, Sizing};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, SchemaType, Type};
@@ -81,8 +81,7 @@ impl Sizes {
         let all = [self.max_batch_size, self.instances, self.threads];
         let [max_batch_size, instances, threads] = all.map(SizeSpec::fixed);
         let is_open = all.iter().any(|size| size.fixed().is_none());
-        let measurement = MEASUREMENT_VERSION;
-        is_open.then_some(FixedSizes { instances, threads, max_batch_size, cores, measurement })
+        is_open.then_some(FixedSizes { instances, threads, max_batch_size, cores })
     }
 
     /// All of them. What was neither set nor chosen is one instance of one thread, and batches of
