@@ -47,6 +47,8 @@ fn server(setup: Setup) -> Server {
         "default_queue_policy": { "allow_timeout_override": true, "max_queue_size": 1 },
     });
     server.put_json("models/waits/config", &waits);
+    // A request with more rows runs in parts, and the statistics count each.
+    server.put_json("models/ranker/config", &json!({ "max_batch_size": 16 }));
     let labels = json!({ "output": [{ "name": "output", "labels": ["cat", "dog"] }] });
     server.put_json("models/identity-fp32/config", &labels);
     server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": granted }));
