@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches};
 use gristmill_client::Address;
 use gristmill_core::Name;
 
+use crate::args::option;
 use crate::contexts::{Contexts, KnownServer};
 use crate::trust::CA_FILE;
 
@@ -18,20 +19,17 @@ pub(crate) const TOKEN_VARIABLE: &str = "GRISTMILL_ADMIN_TOKEN";
 
 /// The flags `--admin`, `--token` and `--context`.
 pub(crate) fn arguments() -> [Arg; 3] {
-    let admin = Arg::new("admin").long("admin").value_name("URL").env(ADMIN_VARIABLE).help(
+    let admin = option("admin", "URL").env(ADMIN_VARIABLE).help(
         "The admin plane: https:// or http://, which may be left out [default: that of the \
-             context, or 127.0.0.1:8081]",
+         context, or 127.0.0.1:8081]",
     );
-    let token = Arg::new("token")
-        .long("token")
-        .value_name("TOKEN")
+    let token = option("token", "TOKEN")
         .env(TOKEN_VARIABLE)
         .hide_env_values(true)
         .help("The admin token [default: that of the context]");
-    let context =
-        Arg::new("context").long("context").value_name("NAME").env("GRISTMILL_CONTEXT").help(
-            "The server, by its name; see gristmill context --help [default: the current one]",
-        );
+    let context = option("context", "NAME")
+        .env("GRISTMILL_CONTEXT")
+        .help("The server, by its name; see gristmill context --help [default: the current one]");
     [admin, token, context]
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches};
 use gristmill_client::http::StatusCode;
 use gristmill_client::{
     AdminClient, AdminError, Answer, Blob, Client, ClientError, Tls, UploadError, block_on,
@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use self::connection::{explain_refusal, is_closed, of_connection};
 use crate::access::{self, Access, Choice};
+use crate::args::switch;
 use crate::ask::ask;
 use crate::contexts::Contexts;
 use crate::output::{self, escaped};
@@ -53,9 +54,19 @@ pub(crate) fn change_arguments() -> impl Iterator<Item = Arg> {
     arguments().chain([yes()])
 }
 
+/// The flags of [`arguments`], and `--output`.
+pub(crate) fn asking() -> impl Iterator<Item = Arg> {
+    arguments().chain([output::argument()])
+}
+
+/// The flags of [`change_arguments`], and `--output`.
+pub(crate) fn changing() -> impl Iterator<Item = Arg> {
+    change_arguments().chain([output::argument()])
+}
+
 /// `--yes`.
 pub(crate) fn yes() -> Arg {
-    Arg::new(YES).long(YES).action(ArgAction::SetTrue).help("Do not ask")
+    switch(YES).help("Do not ask")
 }
 
 /// Refuse flags of [`arguments`] on the command line of a command that asks no server now. Those
@@ -344,29 +355,6 @@ impl Admin {
             other => anyhow::Error::new(other).context(address.to_owned()),
         }
     }
-}
-
-/// `command` with one more command, `own`, which is about a pipeline of a server.
-pub(crate) fn with_pipeline_command(command: Command, subcommand: Command) -> Command {
-    let pipeline = Arg::new("pipeline").value_name("PIPELINE").required(true);
-    let tenant = Arg::new("tenant").long("tenant").value_name("NAME").required(true);
-    command.subcommand(
-        subcommand
-            .arg(pipeline.help("The pipeline"))
-            .arg(tenant.help("The pipeline's tenant"))
-            .args(arguments())
-            .arg(output::argument()),
-    )
-}
-
-/// The tenant and the pipeline that such a command names.
-///
-/// # Errors
-/// One of them is not a name.
-pub(crate) fn pipeline_names(matches: &ArgMatches) -> Result<[Name; 2]> {
-    let argument = |name: &str| matches.get_one::<String>(name);
-    let tenant = name("--tenant", argument("tenant").context("--tenant is missing")?)?;
-    Ok([tenant, name("PIPELINE", argument("pipeline").context("PIPELINE is missing")?)?])
 }
 
 /// The line about replicas that do not serve the new release. None if all serve it.

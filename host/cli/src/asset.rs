@@ -3,21 +3,16 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Command};
-use gristmill_core::Name;
+use clap::{ArgMatches, Command};
 
 use crate::admin::{self, Admin};
+use crate::args::{group, option, required, word};
 use crate::progress::{Progress, bytes_text};
-use crate::release_flags;
+use crate::{names, release_flags};
 
 pub(crate) fn command() -> Command {
-    let text = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("NAME").help(help)
-    };
-    Command::new("asset")
+    group("asset")
         .about("Push and delete assets: files of a tenant, such as a price list, which its plugins open")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommand(
             Command::new("push")
                 .about(
@@ -33,18 +28,23 @@ pub(crate) fn command() -> Command {
                      the names on the left. A version with which a pipeline would not answer its \
                      samples as expected is refused.",
                 )
-                .arg(Arg::new("file").value_name("FILE").required(true).help("The file"))
-                .arg(text("tenant", "The asset's tenant").required(true))
-                .arg(text("name", "The asset's name [default: the name of the file]"))
-                .args([release_flags::skip_samples(), release_flags::wait_all()])
+                .args([
+                    word("file", "FILE").help("The file"),
+                    names::tenant_flag("The asset's tenant"),
+                    option("name", "NAME").help("The asset's name [default: the name of the file]"),
+                    release_flags::skip_samples(),
+                    release_flags::wait_all(),
+                ])
                 .args(admin::change_arguments()),
         )
         .subcommand(
             Command::new("delete")
                 .about("Delete an asset that no pipeline names")
-                .arg(Arg::new("name").value_name("NAME").required(true).help("The asset's name"))
-                .arg(text("tenant", "The asset's tenant").required(true))
-                .arg(release_flags::wait_all())
+                .args([
+                    names::argument("The asset's name"),
+                    names::tenant_flag("The asset's tenant"),
+                    release_flags::wait_all(),
+                ])
                 .args(admin::change_arguments()),
         )
 }
@@ -58,12 +58,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 fn push(matches: &ArgMatches) -> Result<()> {
-    let argument = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let admin = Admin::to_change(matches)?;
-    let tenant = tenant(matches)?;
-    let file = Path::new(argument("file").context("FILE is missing")?);
-    let name = match argument("name") {
-        Some(name) => admin::name("--name", name)?,
+    let tenant = names::given_tenant(matches)?;
+    let file = Path::new(required(matches, "file")?);
+    let name = match names::optional(matches, "name")? {
+        Some(name) => name,
         None => {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             admin::name("the name of the file (--name gives another)", &name)?
@@ -81,18 +80,12 @@ fn push(matches: &ArgMatches) -> Result<()> {
 }
 
 fn delete(matches: &ArgMatches) -> Result<()> {
-    let name = matches.get_one::<String>("name").context("NAME is missing")?;
-    let (admin, tenant, name) =
-        (Admin::to_change(matches)?, tenant(matches)?, admin::name("NAME", name)?);
+    let admin = Admin::to_change(matches)?;
+    let (tenant, name) = (names::given_tenant(matches)?, names::given(matches)?);
     let query = release_flags::query(matches);
     let answer = admin
         .delete(&format!("tenants/{tenant}/assets/{name}?{query}"))
         .with_context(|| format!("cannot delete {tenant}/{name}"))?;
     println!("{tenant}/{name} is gone in release {}", answer["release"]);
     Ok(())
-}
-
-fn tenant(matches: &ArgMatches) -> Result<Name> {
-    let tenant = matches.get_one::<String>("tenant").context("--tenant is missing")?;
-    admin::name("--tenant", tenant)
 }

@@ -21,16 +21,12 @@ use self::file::Saved;
 use self::modes::{Mode, Objective};
 use self::requests::Requests;
 use crate::admin;
+use crate::args::{option, required, switch, text, word};
 use crate::output::{self, Output};
 
 pub(crate) fn command() -> Command {
-    let seconds = |name: &'static str, default: &'static str, help: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name("SECONDS")
-            .value_parser(value_parser!(f64))
-            .default_value(default)
-            .help(help)
+    let seconds = |name, default: &'static str| {
+        option(name, "SECONDS").value_parser(value_parser!(f64)).default_value(default)
     };
     Command::new("bench")
         .about("Measure the throughput and the latency of a server, and compare measurements")
@@ -68,133 +64,83 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("compare")
                 .about("Say what differs between two saved measurements, and what is noise")
-                .arg(Arg::new("before").value_name("BEFORE").required(true).help("A file of --save"))
-                .arg(Arg::new("after").value_name("AFTER").required(true).help("Another one"))
-                .arg(output::argument()),
+                .args([
+                    word("before", "BEFORE").help("A file of --save"),
+                    word("after", "AFTER").help("Another one"),
+                    output::argument(),
+                ]),
         )
-        .arg(Arg::new("url").value_name("URL").required_unless_present("targets").help(
-            "Where requests go. A model's URL, http://HOST/v2/models/NAME or grpc://HOST/NAME, with \
-             --rows stands for inferences of zeros. With --targets, the server that receives the key",
-        ))
-        .arg(Arg::new("method").long("method").value_name("METHOD").help(
-            "The method; POST if there is a body, else GET",
-        ))
-        .arg(
-            Arg::new("body")
-                .long("body")
-                .value_name("FILE")
+        .args([
+            Arg::new("url").value_name("URL").required_unless_present("targets").help(
+                "Where requests go. A model's URL, http://HOST/v2/models/NAME or grpc://HOST/NAME, \
+                 with --rows stands for inferences of zeros. With --targets, the server that \
+                 receives the key",
+            ),
+            option("method", "METHOD").help("The method; POST if there is a body, else GET"),
+            option("body", "FILE")
                 .value_parser(value_parser!(PathBuf))
                 .help("The body of each request"),
-        )
-        .arg(
-            Arg::new("header")
-                .long("header")
+            option("header", "HEADER")
                 .short('H')
-                .value_name("HEADER")
                 .action(ArgAction::Append)
                 .help("A header of each request, \"name: value\""),
-        )
-        .arg(Arg::new("key").long("key").value_name("KEY").env("GRISTMILL_API_KEY").hide_env_values(true).help(
-            "The tenant's API key; better given in GRISTMILL_API_KEY",
-        ))
-        .arg(
-            Arg::new("rows")
-                .long("rows")
-                .value_name("N")
-                .value_parser(value_parser!(u32).range(1..=65_536))
-                .help("The URL is a model of the Open Inference Protocol: infer so many rows of zeros"),
-        )
-        .arg(
-            Arg::new("targets")
-                .long("targets")
-                .value_name("FILE")
+            option("key", "KEY")
+                .env("GRISTMILL_API_KEY")
+                .hide_env_values(true)
+                .help("The tenant's API key; better given in GRISTMILL_API_KEY"),
+            option("rows", "N").value_parser(value_parser!(u32).range(1..=65_536)).help(
+                "The URL is a model of the Open Inference Protocol: infer so many rows of zeros",
+            ),
+            option("targets", "FILE")
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with_all(["body", "method", "rows"])
                 .help("Several requests, chosen at random by their weights: a TOML file"),
-        )
-        .arg(
-            Arg::new("mode")
-                .long("mode")
-                .value_name("MODE")
+            option("mode", "MODE")
                 .value_parser(["quick", "matrix", "sustained"])
                 .default_value("quick")
                 .help("What is measured"),
-        )
-        .arg(
-            Arg::new("connections")
-                .long("connections")
+            option("connections", "N")
                 .short('c')
-                .value_name("N")
                 .value_parser(value_parser!(u32).range(1..=10_000))
                 .help("Connections; 16 by default, or at most 256 with --rate"),
-        )
-        .arg(
-            Arg::new("rate")
-                .long("rate")
+            option("rate", "N")
                 .short('r')
-                .value_name("N")
                 .value_parser(value_parser!(f64))
                 .conflicts_with("mode")
                 .help("Send so many requests a second, whether or not answers come"),
-        )
-        .arg(
-            Arg::new("arrivals")
-                .long("arrivals")
-                .value_name("KIND")
+            option("arrivals", "KIND")
                 .value_parser(["constant", "poisson", "bursts"])
                 .default_value("poisson")
                 .help("How the requests of --rate are spread"),
-        )
-        .arg(
-            Arg::new("burst")
-                .long("burst")
-                .value_name("N")
+            option("burst", "N")
                 .value_parser(value_parser!(u32).range(1..=100_000))
                 .default_value("10")
                 .help("The requests of one burst"),
-        )
-        .arg(
-            Arg::new("explain")
-                .long("explain")
-                .action(ArgAction::SetTrue)
+            switch("explain")
                 .conflicts_with_all(["mode", "rate", "targets", "plot"])
                 .help("Predict the load from its parts, and say what to change first"),
-        )
+        ])
         .args(admin::arguments())
-        .arg(seconds("duration", "10", "How long each measurement takes"))
-        .arg(seconds("warm-up", "2", "The time before it that is not measured"))
-        .arg(seconds("patience", "5", "How long answers may take after the end"))
-        .arg(
-            Arg::new("p99-ms")
-                .long("p99-ms")
-                .value_name("MS")
+        .args([
+            seconds("duration", "10").help("How long each measurement takes"),
+            seconds("warm-up", "2").help("The time before it that is not measured"),
+            seconds("patience", "5").help("How long answers may take after the end"),
+            option("p99-ms", "MS")
                 .value_parser(value_parser!(f64))
                 .default_value("50")
                 .help("The objective of the mode sustained"),
-        )
-        .arg(
-            Arg::new("threads")
-                .long("threads")
-                .value_name("N")
+            option("threads", "N")
                 .value_parser(value_parser!(u32).range(1..=64))
                 .default_value("1")
                 .help("Threads of the client; one makes some ten thousand requests a second"),
-        )
-        .arg(
-            Arg::new("save")
-                .long("save")
-                .value_name("FILE")
+            option("save", "FILE")
                 .value_parser(value_parser!(PathBuf))
                 .help("Write the measurements as JSON"),
-        )
-        .arg(
-            Arg::new("plot")
-                .long("plot")
-                .value_name("FILE")
+            option("plot", "FILE")
                 .value_parser(value_parser!(PathBuf))
                 .help("Draw latency over load, as SVG; for the modes matrix and sustained"),
-        )
-        .arg(output::argument())
+            output::argument(),
+        ])
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -223,7 +169,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if p99_ms.is_nan() || p99_ms <= 0.0 {
         bail!("--p99-ms is {p99_ms}: must be above 0");
     }
-    let mode = match matches.get_one::<String>("mode").map(String::as_str) {
+    let mode = match text(matches, "mode") {
         Some("matrix") => Mode::Matrix,
         Some("sustained") => Mode::Sustained(Objective { p99_us: (p99_ms * 1e3) as u64 }),
         _ => Mode::Quick,
@@ -241,11 +187,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let svg = plot(&saved.what, &saved.measured);
         fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    match Output::of(matches) {
-        // An explanation has the measurement in it.
-        _ if explains => {}
-        Output::Json => println!("{}", saved.to_json()?),
-        Output::Text => print!("{}", table::measured(&saved)),
+    // An explanation has the measurement in it.
+    if !explains {
+        Output::of(matches).print(saved.to_json()?, || table::measured(&saved));
     }
     if saved.measured.iter().all(|measured| measured.answered == 0) {
         bail!("no request was answered");
@@ -263,7 +207,7 @@ fn pace(matches: &ArgMatches) -> Result<Pace> {
         bail!("--rate is {rate}: must be 0.1 to 10000000 requests a second");
     }
     let burst = matches.get_one::<u32>("burst").copied().unwrap_or(1);
-    let arrivals = match matches.get_one::<String>("arrivals").map(String::as_str) {
+    let arrivals = match text(matches, "arrivals") {
         Some("constant") => Arrivals::Constant,
         Some("bursts") => Arrivals::Bursts(burst),
         _ => Arrivals::Poisson,
@@ -272,10 +216,7 @@ fn pace(matches: &ArgMatches) -> Result<Pace> {
 }
 
 fn run_compare(matches: &ArgMatches) -> Result<()> {
-    let read = |name: &str| {
-        let path = matches.get_one::<String>(name).context("a file is missing")?;
-        Saved::read(path.as_ref())
-    };
+    let read = |name: &str| Saved::read(required(matches, name)?.as_ref());
     let (before, after) = (read("before")?, read("after")?);
     let pairs = before.measured.iter().zip(&after.measured);
     if before.measured.len() != after.measured.len()
@@ -285,9 +226,6 @@ fn run_compare(matches: &ArgMatches) -> Result<()> {
     }
     let changes: Vec<_> =
         pairs.map(|(one, other)| (table::load(one), compare(one, other))).collect();
-    match Output::of(matches) {
-        Output::Json => println!("{}", table::changes_json(&changes)),
-        Output::Text => print!("{}", table::changes(&changes)),
-    }
+    Output::of(matches).print(table::changes_json(&changes), || table::changes(&changes));
     Ok(())
 }

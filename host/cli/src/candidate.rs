@@ -7,8 +7,9 @@ use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
+use crate::args::group;
 use crate::output::{Output, escaped};
-use crate::release_flags;
+use crate::{change, names, release_flags};
 
 pub(crate) fn command() -> Command {
     let show = Command::new("show").about("Show how the candidate of a pipeline fares").after_help(
@@ -21,7 +22,7 @@ pub(crate) fn command() -> Command {
     let abort = Command::new("abort")
         .about("Take the candidate away, as a new release")
         .args([release_flags::wait_all(), admin::yes()]);
-    let command = Command::new("candidate")
+    group("candidate")
         .about("Show, promote or abort the candidate of a pipeline")
         .after_help(
             "Examples:\n  \
@@ -32,9 +33,9 @@ pub(crate) fn command() -> Command {
              another model or other settings, which answer a share of the requests or run as a \
              shadow. `gristmill deploy` puts it.",
         )
-        .subcommand_required(true)
-        .arg_required_else_help(true);
-    [show, promote, abort].into_iter().fold(command, admin::with_pipeline_command)
+        .subcommands(
+            [show, promote, abort].map(|command| command.args(names::pipeline_arguments())),
+        )
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -47,16 +48,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 /// The path of the pipeline's candidate.
 fn path(matches: &ArgMatches) -> Result<String> {
-    let [tenant, pipeline] = admin::pipeline_names(matches)?;
+    let [tenant, pipeline] = names::given_pipeline(matches)?;
     Ok(format!("tenants/{tenant}/pipelines/{pipeline}/candidate"))
 }
 
 fn show(matches: &ArgMatches) -> Result<()> {
     let document = Admin::of(matches)?.get(&path(matches)?).context("cannot show the candidate")?;
-    match Output::of(matches) {
-        Output::Json => println!("{document}"),
-        Output::Text => print!("{}", text(&document)),
-    }
+    Output::of(matches).print(&document, || text(&document));
     Ok(())
 }
 
@@ -68,10 +66,7 @@ fn finish(end: &str, matches: &ArgMatches) -> Result<()> {
     }
     let made = Admin::to_change(matches)?.post(&path, &json!({}));
     let made = made.with_context(|| format!("cannot {end} the candidate"))?;
-    match Output::of(matches) {
-        Output::Json => println!("{made}"),
-        Output::Text => println!("release {} serves", made["release"]),
-    }
+    Output::of(matches).print(&made, || change::serves(&made));
     Ok(())
 }
 

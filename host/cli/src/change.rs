@@ -5,7 +5,8 @@ use anyhow::{Result, bail};
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
 
-use crate::admin::Admin;
+use crate::admin::{self, Admin};
+use crate::args::option;
 use crate::differences;
 use crate::output::Output;
 use crate::release_flags;
@@ -15,7 +16,12 @@ const ROUNDS_MAX: usize = 5;
 
 /// `--message`.
 pub(crate) fn message() -> Arg {
-    Arg::new("message").long("message").value_name("TEXT").help("Why; the new release keeps it")
+    option("message", "TEXT").help("Why; the new release keeps it")
+}
+
+/// The flags of a command that makes a release of changes that it found.
+pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
+    [message(), release_flags::wait_all()].into_iter().chain(admin::changing())
 }
 
 /// Make a release of the changes that `find` finds on the server. The release flags and
@@ -44,11 +50,10 @@ pub(crate) fn make(
 
 /// Print what a release changed.
 pub(crate) fn print(made: &Value, output: Output) {
-    match output {
-        Output::Json => println!("{made}"),
-        Output::Text => {
-            print!("{}", differences::of_answer(made));
-            println!("release {} serves", made["release"]);
-        }
-    }
+    output.print(made, || differences::of_answer(made) + &serves(made));
+}
+
+/// The line for a release that was made.
+pub(crate) fn serves(made: &Value) -> String {
+    format!("release {} serves\n", made["release"])
 }

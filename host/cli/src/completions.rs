@@ -1,8 +1,10 @@
 //! `gristmill completions`: scripts that complete commands and flags in a shell.
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use clap_complete::{Shell, generate};
+
+use crate::args::word;
 
 pub(crate) fn command() -> Command {
     Command::new("completions")
@@ -14,13 +16,7 @@ pub(crate) fn command() -> Command {
              gristmill completions fish > ~/.config/fish/completions/gristmill.fish\n  \
              gristmill completions powershell >> $PROFILE",
         )
-        .arg(
-            Arg::new("shell")
-                .value_name("SHELL")
-                .required(true)
-                .value_parser(value_parser!(Shell))
-                .help("The shell"),
-        )
+        .arg(word("shell", "SHELL").value_parser(value_parser!(Shell)).help("The shell"))
 }
 
 /// `whole` is the command line of the program.

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use gristmill_client::Address;
 use gristmill_core::Name;
 use serde_json::{Value, json};
 
-use crate::admin;
+use crate::args::{group, option, switch, text};
 use crate::contexts::{Contexts, KnownServer, TokenPlace};
 use crate::output::{self, Column, Output, Table};
+use crate::{admin, names};
 
 const COLUMNS: [Column; 5] = [
     ("CURRENT", "mark"),
@@ -21,40 +22,29 @@ const COLUMNS: [Column; 5] = [
 ];
 
 pub(crate) fn command() -> Command {
-    let name = || Arg::new("name").value_name("NAME").required(true).help("The context's name");
-    let flag =
-        |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
+    let name = || names::argument("The context's name");
     let add = Command::new("add")
         .about("Add a server, or change it; the first one becomes the current one")
-        .arg(name())
-        .arg(
-            flag("admin-url", "URL")
+        .args([
+            name(),
+            option("admin-url", "URL")
                 .required(true)
                 .help("The admin plane; http:// may be left out"),
-        )
-        .arg(flag("url", "URL").help("The data plane"))
-        .arg(
-            flag("token-file", "FILE")
+            option("url", "URL").help("The data plane"),
+            option("token-file", "FILE")
                 .conflicts_with("token-env")
                 .help("The file with the admin token; it is read by each command"),
-        )
-        .arg(flag("token-env", "VARIABLE").help("The variable with the admin token"))
-        .arg(
-            flag("ca-file", "FILE")
+            option("token-env", "VARIABLE").help("The variable with the admin token"),
+            option("ca-file", "FILE")
                 .help("Certificates of the authorities that are trusted for it, if it has https"),
-        )
-        .arg(
-            Arg::new("confirm")
-                .long("confirm")
-                .action(ArgAction::SetTrue)
+            switch("confirm")
                 .help("Commands ask before they change it, as a server in production needs"),
-        );
+        ]);
     let list = Command::new("list").about("List the servers").arg(output::argument());
     let show = Command::new("show")
         .about("Show one server [default: the current one]; no token is shown")
-        .arg(name().required(false))
-        .arg(output::argument());
-    Command::new("context")
+        .args([name().required(false), output::argument()]);
+    group("context")
         .about("The servers that commands know by name")
         .after_help(
             "Examples:\n  \
@@ -81,8 +71,6 @@ pub(crate) fn command() -> Command {
              gristmill/config.toml in $XDG_CONFIG_HOME or ~/.config. It has no token, only the \
              places of tokens.",
         )
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommand(add)
         .subcommand(
             Command::new("use").about("Make a server the current one").arg(name()),
@@ -95,37 +83,31 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     match matches.subcommand() {
         Some(("add", matches)) => add(matches),
-        Some(("use", matches)) => make_current(&name(matches)?),
+        Some(("use", matches)) => make_current(&names::given(matches)?),
         Some(("list", matches)) => list(Output::of(matches)),
         Some(("show", matches)) => show(matches),
-        Some(("delete", matches)) => delete(&name(matches)?),
+        Some(("delete", matches)) => delete(&names::given(matches)?),
         _ => bail!("no such command; see gristmill context --help"),
     }
 }
 
-fn name(matches: &ArgMatches) -> Result<Name> {
-    let name = matches.get_one::<String>("name").context("NAME is missing")?;
-    admin::name("NAME", name)
-}
-
 fn add(matches: &ArgMatches) -> Result<()> {
-    let name = name(matches)?;
-    let argument = |flag: &str| matches.get_one::<String>(flag);
+    let name = names::given(matches)?;
     let url = |flag: &str| -> Result<Option<String>> {
-        let Some(url) = argument(flag) else { return Ok(None) };
+        let Some(url) = text(matches, flag) else { return Ok(None) };
         let address: Address =
             url.parse().map_err(|error| anyhow!("--{flag} is {url:?}: {error}"))?;
         Ok(Some(address.to_string()))
     };
     // Commands are run in any folder.
     let path = |flag: &str| -> Result<Option<PathBuf>> {
-        let absolute = argument(flag).map(std::path::absolute).transpose();
-        absolute.with_context(|| format!("--{flag} is {:?}", argument(flag)))
+        let absolute = text(matches, flag).map(std::path::absolute).transpose();
+        absolute.with_context(|| format!("--{flag} is {:?}", text(matches, flag)))
     };
     let admin_url = url("admin-url")?.context("--admin-url is missing")?;
-    let token = match (argument("token-file"), argument("token-env")) {
+    let token = match (text(matches, "token-file"), text(matches, "token-env")) {
         (Some(_), _) => path("token-file")?.map(TokenPlace::File),
-        (None, variable) => variable.cloned().map(TokenPlace::Variable),
+        (None, variable) => variable.map(|name| TokenPlace::Variable(name.to_owned())),
     };
     let context = KnownServer {
         admin_url,
@@ -183,7 +165,7 @@ fn list(output: Output) -> Result<()> {
 
 fn show(matches: &ArgMatches) -> Result<()> {
     let contexts = Contexts::read()?;
-    let name = match matches.get_one::<String>("name") {
+    let name = match text(matches, "name") {
         Some(name) => admin::name("NAME", name)?,
         None => contexts
             .current

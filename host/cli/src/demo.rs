@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::{ArgMatches, value_parser};
 use gristmill_client::{Addresses, Listen, ServerProcess};
 
 use self::signals::Signals;
 use crate::admin::Admin;
+use crate::args::{option, switch};
 use crate::output::{escaped, quoted};
 use crate::own_server;
 use crate::plugin::library;
@@ -58,19 +59,13 @@ pub(crate) fn command() -> clap::Command {
              The admin token is always the same, so every program on this machine can change the \
              demo: it is for trying, not for serving.",
         )
-        .arg(
-            Arg::new("data")
-                .long("data")
-                .value_name("FOLDER")
+        .args([
+            option("data", "FOLDER")
                 .value_parser(value_parser!(PathBuf))
                 .help("Where the data are kept [default: a temporary folder]"),
-        )
-        .arg(
-            Arg::new("no-browser")
-                .long("no-browser")
-                .action(ArgAction::SetTrue)
+            switch("no-browser")
                 .help("Open no page. None is opened without a terminal and a desktop either"),
-        )
+        ])
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {

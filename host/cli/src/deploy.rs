@@ -14,8 +14,8 @@ mod release;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use anyhow::{Result, bail};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::{Value, json};
 
 use self::current::Current;
@@ -24,12 +24,13 @@ use self::manifest::{DEFAULT_FILE, Manifest};
 use self::plan::{Plan, plan};
 use self::release::{Release, Tried};
 use crate::admin::{self, Admin};
+use crate::args::{required, switch};
 use crate::ask::ask;
-use crate::differences;
 use crate::exit::Exit;
 use crate::oci::{self, RegistryAccess};
 use crate::output::{self, Output};
 use crate::release_flags;
+use crate::{change, differences};
 
 /// Maximum times that the changes are found anew because another release was made meanwhile.
 const ROUNDS_MAX: usize = 5;
@@ -78,9 +79,11 @@ pub(crate) fn command() -> Command {
              Exit codes: 0 if the server is as the manifest says, 1 if something was refused or \
              failed, 2 for a wrong command line; with --dry-run also 2 if something differs.",
         ))
-        .arg(flag("message").value_name("TEXT").help("Why; the new release keeps it"))
-        .arg(flag("dry-run").action(ArgAction::SetTrue).help("Only show what would change"))
-        .arg(admin::yes())
+        .args([
+            change::message(),
+            switch("dry-run").help("Only show what would change"),
+            admin::yes(),
+        ])
 }
 
 pub(crate) fn diff_command() -> Command {
@@ -98,26 +101,23 @@ pub(crate) fn diff_command() -> Command {
         ))
 }
 
-fn flag(name: &'static str) -> Arg {
-    Arg::new(name).long(name)
-}
-
 fn with_manifest(command: Command) -> Command {
     command
-        .arg(
+        .args([
             Arg::new("manifest")
                 .value_name("FILE or FOLDER")
                 .default_value(DEFAULT_FILE)
                 .help("The manifest"),
-        )
-        .arg(flag("prune").action(ArgAction::SetTrue).help(
-            "Delete plugins, assets, pipelines and keys that the manifest's tenants have and the \
-             manifest does not name",
-        ))
-        .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
+            switch("prune").help(
+                "Delete plugins, assets, pipelines and keys that the manifest's tenants have and \
+                 the manifest does not name",
+            ),
+            release_flags::force(),
+            release_flags::skip_samples(),
+            release_flags::wait_all(),
+        ])
         .args(oci::arguments())
-        .args(admin::arguments())
-        .arg(output::argument())
+        .args(admin::asking())
 }
 
 /// `gristmill diff`.
@@ -152,10 +152,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<Exit> {
              and it shows what differs now"
         );
     };
-    match deploy.output {
-        Output::Json => println!("{}", deploy.document(&planned, &made)),
-        Output::Text => println!("release {} serves", made["release"]),
-    }
+    deploy.output.print(deploy.document(&planned, &made), || change::serves(&made));
     Ok(Exit::Done)
 }
 
@@ -191,7 +188,7 @@ impl Deploy {
     fn of(matches: &ArgMatches, message: Option<String>) -> Result<Self> {
         // Flags are checked before anything is built.
         let admin = Admin::of(matches)?;
-        let path = matches.get_one::<String>("manifest").context("FILE is missing")?;
+        let path = required(matches, "manifest")?;
         let manifest = manifest::read(Path::new(path), &|name| std::env::var(name).ok())?;
         let on_server = current::builds(&admin, &manifest)?;
         let files = Files::of(&manifest, &on_server, &RegistryAccess::of(matches))?;
@@ -230,11 +227,10 @@ impl Deploy {
     fn print_differences(&self, planned: &Found) {
         let none = json!({ "release": planned.release, "dry_run": true, "differences": [] });
         let answer = planned.tried.as_ref().map_or(&none, |tried| &tried.answer);
-        match self.output {
-            Output::Json => println!("{}", self.document(planned, answer)),
-            Output::Text if planned.differences().is_empty() => println!("nothing to change"),
-            Output::Text => print!("{}", differences::of_answer(answer)),
-        }
+        self.output.print(self.document(planned, answer), || match planned.differences() {
+            [] => "nothing to change\n".to_owned(),
+            _ => differences::of_answer(answer),
+        });
         hint(&planned.plan.kept);
     }
 

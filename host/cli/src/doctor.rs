@@ -10,7 +10,7 @@ use gristmill_client::http::header::DATE;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
-use crate::output::{self, Output, escaped};
+use crate::output::{Output, escaped};
 
 /// The difference of two clocks that does no harm.
 const CLOCK_SLACK: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ impl Finding {
             true => String::new(),
             false => format!("; {cure}"),
         };
-        escaped(&format!("{state:<8} {subject:<12} {text}{cure}")).replace('\n', " ")
+        escaped(&format!("{state:<8} {subject:<12} {text}{cure}")).replace('\n', " ") + "\n"
     }
 
     fn document(&self) -> Value {
@@ -89,17 +89,13 @@ impl Finding {
 
 /// The flags that say which server is asked, and `--output`.
 pub fn arguments() -> impl Iterator<Item = Arg> {
-    admin::arguments().chain([output::argument()])
+    admin::asking()
 }
 
 /// Print the findings: a line for each, or a list in JSON.
 pub fn print(findings: &[Finding], matches: &ArgMatches) {
-    match Output::of(matches) {
-        Output::Json => {
-            println!("{}", Value::from_iter(findings.iter().map(Finding::document)));
-        }
-        Output::Text => findings.iter().for_each(|finding| println!("{}", finding.line())),
-    }
+    let document = Value::from_iter(findings.iter().map(Finding::document));
+    Output::of(matches).print(document, || findings.iter().map(Finding::line).collect());
 }
 
 /// The server that commands with these flags call: whether it answers, the token, the clock, and

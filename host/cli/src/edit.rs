@@ -5,6 +5,8 @@ use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::{Map, Value, json};
 
+use crate::args::texts;
+
 /// What `KEY=VALUE` means, for the help of commands.
 pub(crate) const MEANING: &str = "\
 KEY=VALUE sets a key, and KEY= takes it away. KEY+=VALUE adds to a list, and KEY-=VALUE takes from \
@@ -23,7 +25,7 @@ pub(crate) fn argument() -> Arg {
 /// # Errors
 /// One of them is not `KEY=VALUE`.
 pub(crate) fn edits(matches: &ArgMatches) -> Result<Vec<Edit>> {
-    let texts = matches.get_many::<String>("edit").into_iter().flatten();
+    let texts = texts(matches, "edit");
     texts.map(|text| Edit::of(text)).collect()
 }
 

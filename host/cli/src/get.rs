@@ -6,7 +6,9 @@ use gristmill_core::Name;
 use serde_json::Value;
 
 use crate::admin::{self, Admin};
+use crate::args::{option, required, text, word};
 use crate::model::signature;
+use crate::names;
 use crate::output::{self, Column, Output, Table};
 
 /// The kinds of things, each with the columns of its table.
@@ -61,35 +63,25 @@ pub(crate) fn command() -> Command {
              release that brought the file or the key. No key is shown. Give the token in \
              GRISTMILL_ADMIN_TOKEN rather than with --token.",
         )
-        .arg(
-            Arg::new("kind")
-                .value_name("KIND")
-                .required(true)
-                .value_parser(KINDS.map(|(kind, _)| kind))
-                .help("What to list"),
-        )
-        .arg(Arg::new("name").value_name("NAME").help("Show the document of this one"))
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
+        .args([
+            word("kind", "KIND").value_parser(KINDS.map(|(kind, _)| kind)).help("What to list"),
+            Arg::new("name").value_name("NAME").help("Show the document of this one"),
+            option("tenant", "NAME")
                 .help("The tenant whose plugins, assets, pipelines or keys are meant"),
-        )
-        .args(admin::arguments())
-        .arg(output::argument())
+        ])
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
-    let argument = |name: &str| matches.get_one::<String>(name);
-    let kind = argument("kind").context("KIND is missing")?;
-    let tenant = argument("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
+    let kind = required(matches, "kind")?;
+    let tenant = names::optional(matches, "tenant")?;
     let output = Output::of(matches);
-    let Some(name) = argument("name") else {
+    let Some(name) = text(matches, "name") else {
         return print_list(&admin, kind, tenant.as_ref(), output);
     };
     let list = path(kind, tenant.as_ref())?;
-    let name = match kind.as_str() {
+    let name = match kind {
         "models" => admin::model_name("NAME", name),
         _ => admin::name("NAME", name),
     }?;

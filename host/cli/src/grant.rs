@@ -6,14 +6,15 @@ use gristmill_core::Name;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
-use crate::output::{self, Output, escaped};
-use crate::{change, names, release_flags};
+use crate::args::{group, texts};
+use crate::output::{Output, escaped};
+use crate::{change, names};
 
 /// What a tenant may do in a store.
 const RIGHTS: [&str; 2] = ["read", "write"];
 
 pub(crate) fn command() -> Command {
-    Command::new("grant")
+    group("grant")
         .about("Let a tenant use models or stores")
         .after_help(
             "Examples:\n  \
@@ -23,8 +24,6 @@ pub(crate) fn command() -> Command {
              Open Inference Protocol, and by pipelines that are put with a deploy token. A store \
              must be bound in the configuration of the server. It is one release.",
         )
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommand(of_things("model", "MODEL", "The models").about("Grant models"))
         .subcommand(
             of_things("store", "STORE:RIGHT", "The stores, each with `read` or `write`")
@@ -33,7 +32,7 @@ pub(crate) fn command() -> Command {
 }
 
 pub(crate) fn revoke_command() -> Command {
-    Command::new("revoke")
+    group("revoke")
         .about("Take models or stores from a tenant")
         .after_help(
             "Examples:\n  \
@@ -42,26 +41,22 @@ pub(crate) fn revoke_command() -> Command {
              Pipelines that name a model go on using it. It is one release. API keys are revoked with \
              `gristmill key revoke`.",
         )
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommand(of_things("model", "MODEL", "The models").about("Take models"))
         .subcommand(of_things("store", "STORE", "The stores").about("Take stores"))
 }
 
 fn of_things(kind: &'static str, value: &'static str, help: &'static str) -> Command {
     Command::new(kind)
-        .arg(
+        .args([
             Arg::new("things")
                 .value_name(value)
                 .required(true)
                 .action(ArgAction::Append)
                 .num_args(1..)
                 .help(help),
-        )
-        .arg(names::tenant_flag("The tenant"))
-        .args([change::message(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument())
+            names::tenant_flag("The tenant"),
+        ])
+        .args(change::arguments())
 }
 
 /// `gristmill grant`.
@@ -143,7 +138,7 @@ fn edit_tenant(
 }
 
 fn things(matches: &ArgMatches) -> impl Iterator<Item = &String> {
-    matches.get_many::<String>("things").into_iter().flatten()
+    texts(matches, "things")
 }
 
 fn models(matches: &ArgMatches) -> Result<Vec<Name>> {

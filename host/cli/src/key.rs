@@ -1,14 +1,15 @@
 //! `gristmill key`: a tenant's API keys. A new key is random, and printed once.
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use gristmill_core::Name;
 use gristmill_transport::credentials::new_key;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
-use crate::output::{self, Output};
-use crate::{change, get, names, release_flags};
+use crate::args::{group, switch};
+use crate::output::Output;
+use crate::{change, get, names};
 
 /// The beginning of a key that the command line makes.
 pub(crate) const PREFIX: &str = "gmk_";
@@ -24,33 +25,23 @@ pub(crate) fn command() -> Command {
              The server keeps a hash of it. A key that you have already is put with `gristmill put \
              key NAME --tenant TENANT --key-env VARIABLE`.",
         )
-        .arg(names::argument("The key's name"))
-        .arg(names::tenant_flag("The key's tenant"))
-        .arg(
-            Arg::new("close")
-                .long("close")
-                .action(ArgAction::SetTrue)
+        .args([
+            names::argument("The key's name"),
+            names::tenant_flag("The key's tenant"),
+            switch("close")
                 .help("Close an open tenant: from now on it serves only those with a key"),
-        )
-        .args([change::message(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument());
+        ])
+        .args(change::arguments());
     let list = Command::new("list")
         .about("List a tenant's keys by their names; no key is shown")
         .arg(names::tenant_flag("The tenant"))
-        .args(admin::arguments())
-        .arg(output::argument());
+        .args(admin::asking());
     let revoke = Command::new("revoke")
         .about("Delete an API key of a tenant: it opens nothing from now on")
-        .arg(names::argument("The key's name"))
-        .arg(names::tenant_flag("The key's tenant"))
-        .args([change::message(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument());
-    Command::new("key")
+        .args([names::argument("The key's name"), names::tenant_flag("The key's tenant")])
+        .args(change::arguments());
+    group("key")
         .about("Make, list and revoke the API keys of a tenant")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommands([create, list, revoke])
 }
 
@@ -110,12 +101,7 @@ fn revoke(matches: &ArgMatches) -> Result<()> {
 
 /// Print a new key, which nobody can read again.
 pub(crate) fn show_once(tenant: &Name, key: &Name, secret: &str, made: &Value, output: Output) {
-    match output {
-        Output::Json => {
-            let release = &made["release"];
-            let shown = json!({ "tenant": tenant, "name": key, "key": secret, "release": release });
-            println!("{shown}");
-        }
-        Output::Text => println!("key {key} {secret} (shown only this once)"),
-    }
+    let release = &made["release"];
+    let shown = json!({ "tenant": tenant, "name": key, "key": secret, "release": release });
+    output.print(shown, || format!("key {key} {secret} (shown only this once)\n"));
 }

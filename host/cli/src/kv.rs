@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 
 use self::rows::{Heading, Row, Rows, float_bytes};
 use crate::admin::{self, Admin};
+use crate::args::{group, option, required, switch, word};
 use crate::ask::ask;
-use crate::output::{self, Output, escaped};
+use crate::names;
+use crate::output::{Output, escaped};
 use crate::progress::Progress;
 
 /// Maximum values and bytes of one call. The server takes a document of 1 MiB.
@@ -29,7 +31,7 @@ const HEADING: &str = "heading";
 const NO_HEADING: &str = "no-heading";
 
 pub(crate) fn command() -> Command {
-    Command::new("kv")
+    group("kv")
         .about("Read and set the values that a tenant's plugins find in a store")
         .after_help(
             "Examples:\n  \
@@ -40,21 +42,18 @@ pub(crate) fn command() -> Command {
              The server's configuration binds the store, to Redis or to a file. The token must have \
              the role admin.",
         )
-        .subcommand_required(true)
-        .subcommand(of_key(Command::new("get").about("Print the value of a key")).arg(floats(
-            "Print the value as float32, with commas between",
-        )))
+        .subcommand(of_key(Command::new("get").about("Print the value of a key")).arg(
+            switch("floats").help("Print the value as float32, with commas between"),
+        ))
         .subcommand(
             of_key(Command::new("set").about("Set the value of a key"))
-                .arg(
-                    Arg::new("value")
-                        .value_name("VALUE")
-                        .required(true)
-                        .allow_hyphen_values(true)
-                        .help("The value, as text"),
-                )
-                .arg(floats("VALUE is float32, with commas between, as `gather` reads them"))
-                .args([ttl(), admin::yes()]),
+                .args([
+                    word("value", "VALUE").allow_hyphen_values(true).help("The value, as text"),
+                    switch("floats")
+                        .help("VALUE is float32, with commas between, as `gather` reads them"),
+                    ttl(),
+                    admin::yes(),
+                ]),
         )
         .subcommand(of_key(Command::new("delete").about("Forget a key")).arg(admin::yes()))
         .subcommand(
@@ -83,19 +82,17 @@ pub(crate) fn command() -> Command {
                      An error names the line. The lines before it may be set; load the file again \
                      when it is right.",
                 )
-                .arg(
-                    Arg::new("file")
-                        .value_name("FILE")
-                        .required(true)
+                .args([
+                    word("file", "FILE")
                         .value_parser(value_parser!(PathBuf))
                         .help("A file that ends with .csv or .ndjson"),
-                )
-                .arg(flag(HEADING, "The first line of FILE.csv is a heading"))
-                .arg(
-                    flag(NO_HEADING, "The first line of FILE.csv is a row")
+                    switch(HEADING).help("The first line of FILE.csv is a heading"),
+                    switch(NO_HEADING)
+                        .help("The first line of FILE.csv is a row")
                         .conflicts_with(HEADING),
-                )
-                .args([ttl(), admin::yes()]),
+                    ttl(),
+                    admin::yes(),
+                ]),
         )
 }
 
@@ -113,54 +110,35 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 /// A command on a store.
 fn of_store(command: Command) -> Command {
     command
-        .arg(Arg::new("store").value_name("STORE").required(true).help("The store's name"))
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("TENANT")
+        .args([
+            word("store", "STORE").help("The store's name"),
+            option("tenant", "TENANT")
                 .required(true)
                 .help("The tenant whose plugins find the values"),
-        )
-        .args(admin::arguments())
-        .arg(output::argument())
+        ])
+        .args(admin::asking())
 }
 
 /// A command on a key.
 fn of_key(command: Command) -> Command {
-    of_store(command).arg(Arg::new("key").value_name("KEY").required(true).help("The key"))
-}
-
-fn flag(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-}
-
-fn floats(help: &'static str) -> Arg {
-    flag("floats", help)
+    of_store(command).arg(word("key", "KEY").help("The key"))
 }
 
 fn ttl() -> Arg {
-    Arg::new("ttl-ms")
-        .long("ttl-ms")
-        .value_name("MS")
+    option("ttl-ms", "MS")
         .value_parser(value_parser!(u64).range(1..=i64::MAX as u64))
         .help("Forget it after so many milliseconds [default: never]")
 }
 
-fn argument<'a>(matches: &'a ArgMatches, name: &str) -> Result<&'a str> {
-    let value = matches.get_one::<String>(name).map(String::as_str);
-    value.with_context(|| format!("{name} is missing"))
-}
-
 /// The path of the store.
 fn path(matches: &ArgMatches) -> Result<String> {
-    let tenant = admin::name("--tenant", argument(matches, "tenant")?)?;
-    let store = admin::name("STORE", argument(matches, "store")?)?;
-    Ok(format!("tenants/{tenant}/stores/{store}"))
+    let store = names::required(matches, "store", "STORE")?;
+    Ok(format!("tenants/{}/stores/{store}", names::given_tenant(matches)?))
 }
 
 /// The path of the key.
 fn key_path(matches: &ArgMatches) -> Result<String> {
-    let key = argument(matches, "key")?;
+    let key = required(matches, "key")?;
     // A space is `+` there, which stands for itself in a path.
     let key = form_urlencoded::byte_serialize(key.as_bytes()).collect::<String>();
     Ok(format!("{}/values/{}", path(matches)?, key.replace('+', "%20")))
@@ -201,7 +179,7 @@ fn floats_of(stored: &Value) -> Result<Vec<f32>> {
 }
 
 fn set(matches: &ArgMatches) -> Result<()> {
-    let value = argument(matches, "value")?;
+    let value = required(matches, "value")?;
     let mut document = match matches.get_flag("floats") {
         true => json!({ "base64": STANDARD.encode(float_bytes(value.split(','))?) }),
         false => json!({ "text": value }),
@@ -225,7 +203,7 @@ fn clear(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
     admin.announce();
     if !matches.get_flag("yes") {
-        let (store, tenant) = (argument(matches, "store")?, argument(matches, "tenant")?);
+        let (store, tenant) = (required(matches, "store")?, required(matches, "tenant")?);
         ask(&format!("Forget all values of the tenant {tenant} in the store {store}?"))?;
     }
     let progress = Progress::wait("clearing");
@@ -238,19 +216,12 @@ fn clear(matches: &ArgMatches) -> Result<()> {
         }
     }
     drop(progress);
-    match Output::of(matches) {
-        Output::Json => println!("{}", json!({ "changed": changed })),
-        Output::Text => println!("{changed} values deleted"),
-    }
-    Ok(())
+    say(matches, &json!({ "changed": changed }), &format!("{changed} values deleted"))
 }
 
 /// Print what was done.
 fn say(matches: &ArgMatches, changed: &Value, done: &str) -> Result<()> {
-    match Output::of(matches) {
-        Output::Json => println!("{changed}"),
-        Output::Text => println!("{done}"),
-    }
+    Output::of(matches).print(changed, || format!("{done}\n"));
     Ok(())
 }
 
@@ -267,11 +238,7 @@ fn load(matches: &ArgMatches) -> Result<()> {
     let changed = Loading { admin: &admin, path: &path, ttl_ms, heading }
         .load(file)
         .with_context(|| format!("cannot load {}", file.display()))?;
-    match Output::of(matches) {
-        Output::Json => println!("{}", json!({ "changed": changed })),
-        Output::Text => println!("{changed} values set"),
-    }
-    Ok(())
+    say(matches, &json!({ "changed": changed }), &format!("{changed} values set"))
 }
 
 /// Sets the values of a file.

@@ -19,6 +19,7 @@
 
 mod access;
 mod admin;
+mod args;
 mod ask;
 mod asset;
 mod bench;

@@ -6,10 +6,12 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use serde_json::Value;
 
 use crate::admin::{self, Admin};
+use crate::args::{option, switch, word};
+use crate::names;
 use crate::output::{self, Output};
 
 /// The time between two looks for further lines.
@@ -28,34 +30,24 @@ pub(crate) fn command() -> Command {
              a second) can be missed. With --follow, JSON is one object a line. Give the token in \
              GRISTMILL_ADMIN_TOKEN rather than with --token.",
         )
-        .arg(Arg::new("tenant").value_name("TENANT").required(true).help("The tenant's name"))
-        .arg(Arg::new("plugin").long("plugin").value_name("NAME").help("Only of this plugin"))
-        .arg(
-            Arg::new("limit")
-                .long("limit")
-                .value_name("N")
+        .args([
+            word("tenant", "TENANT").help("The tenant's name"),
+            option("plugin", "NAME").help("Only of this plugin"),
+            option("limit", "N")
                 .value_parser(value_parser!(u32))
                 .help("Begin with at most the last N lines"),
-        )
-        .arg(
-            Arg::new("follow")
-                .long("follow")
-                .short('f')
-                .action(ArgAction::SetTrue)
-                .help("Go on with the lines that come, until Ctrl-C"),
-        )
-        .args(admin::arguments())
-        .arg(output::argument())
+            switch("follow").short('f').help("Go on with the lines that come, until Ctrl-C"),
+        ])
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
     let output = Output::of(matches);
-    let argument = |name: &str| matches.get_one::<String>(name);
-    let tenant = admin::name("TENANT", argument("tenant").context("TENANT is missing")?)?;
+    let tenant = names::required(matches, "tenant", "TENANT")?;
     let mut path = format!("tenants/{tenant}/logs?");
-    if let Some(plugin) = argument("plugin") {
-        let _ = write!(path, "plugin={}&", admin::name("--plugin", plugin)?);
+    if let Some(plugin) = names::optional(matches, "plugin")? {
+        let _ = write!(path, "plugin={plugin}&");
     }
     let read = |query: &str| {
         let answer = admin.get(&format!("{path}{query}"));
@@ -83,13 +75,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 /// Print lines: as one document, or for people.
 pub(crate) fn print(lines: &Value, output: Output) {
-    match output {
-        Output::Json => println!("{lines}"),
-        Output::Text => {
-            let lines = lines.as_array().into_iter().flatten();
-            lines.for_each(|line| print!("{}", text(line)));
-        }
-    }
+    output.print(lines, || lines.as_array().into_iter().flatten().map(text).collect());
 }
 
 /// A line, and its fields below it. What a terminal would act upon is escaped.

@@ -7,13 +7,13 @@ mod push;
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
 
+use crate::args::group;
+
 pub(crate) use self::push::signature;
 
 pub(crate) fn command() -> Command {
-    Command::new("model")
+    group("model")
         .about("Push, import and list models")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommand(push::command())
         .subcommand(import::command())
         .subcommand(list::command())

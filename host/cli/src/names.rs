@@ -7,28 +7,51 @@ use gristmill_core::Name;
 use serde_json::Value;
 
 use crate::admin::{self, Admin};
+use crate::args::{self, option, word};
 
 /// How similar a name must be that is suggested, from 0 to 1: as for commands and flags.
 const SIMILAR: f64 = 0.7;
 
 /// The argument `NAME`.
 pub(crate) fn argument(help: &'static str) -> Arg {
-    Arg::new("name").value_name("NAME").required(true).help(help)
+    word("name", "NAME").help(help)
 }
 
 /// The flag `--tenant`.
 pub(crate) fn tenant_flag(help: &'static str) -> Arg {
-    Arg::new("tenant").long("tenant").value_name("NAME").required(true).help(help)
+    option("tenant", "NAME").required(true).help(help)
+}
+
+/// The arguments of a command about a pipeline, with those that say how the server is asked.
+pub(crate) fn pipeline_arguments() -> impl Iterator<Item = Arg> {
+    let pipeline = word("pipeline", "PIPELINE").help("The pipeline");
+    [pipeline, tenant_flag("The pipeline's tenant")].into_iter().chain(admin::asking())
+}
+
+/// The value of an argument that must be a name. `shown` is what errors call it.
+pub(crate) fn required(matches: &ArgMatches, argument: &str, shown: &str) -> Result<Name> {
+    admin::name(shown, args::required(matches, argument)?)
+}
+
+/// The value of a flag that is a name, if it is given.
+pub(crate) fn optional(matches: &ArgMatches, flag: &str) -> Result<Option<Name>> {
+    let name = |name| admin::name(&format!("--{flag}"), name);
+    args::text(matches, flag).map(name).transpose()
 }
 
 /// The value of [`argument`].
 pub(crate) fn given(matches: &ArgMatches) -> Result<Name> {
-    admin::name("NAME", matches.get_one::<String>("name").context("NAME is missing")?)
+    required(matches, "name", "NAME")
 }
 
 /// The value of [`tenant_flag`].
 pub(crate) fn given_tenant(matches: &ArgMatches) -> Result<Name> {
-    admin::name("--tenant", matches.get_one::<String>("tenant").context("--tenant is missing")?)
+    required(matches, "tenant", "--tenant")
+}
+
+/// The tenant and the pipeline in [`pipeline_arguments`].
+pub(crate) fn given_pipeline(matches: &ArgMatches) -> Result<[Name; 2]> {
+    Ok([given_tenant(matches)?, required(matches, "pipeline", "PIPELINE")?])
 }
 
 /// The document of a tenant, which must be there.

@@ -1,9 +1,12 @@
 //! The form of a command's result: text for people, or JSON for programs.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use clap::{Arg, ArgMatches};
 use serde_json::Value;
+
+use crate::args::{option, text};
 
 /// The characters of a digest that a table shows.
 const DIGEST: usize = "sha256:".len() + 12;
@@ -23,9 +26,17 @@ pub enum Output {
 impl Output {
     /// The value of `--output`.
     pub fn of(matches: &ArgMatches) -> Self {
-        match matches.get_one::<String>("output").map(String::as_str) {
+        match text(matches, "output") {
             Some("json") => Self::Json,
             _ => Self::Text,
+        }
+    }
+
+    /// Print a result on standard output.
+    pub(crate) fn print(self, document: impl Display, text: impl FnOnce() -> String) {
+        match self {
+            Self::Json => println!("{document}"),
+            Self::Text => print!("{}", text()),
         }
     }
 }
@@ -46,10 +57,7 @@ pub fn escaped(text: &str) -> String {
 
 /// Print a document on standard output.
 pub(crate) fn print_document(document: &Value, output: Output) {
-    match output {
-        Output::Json => println!("{document}"),
-        Output::Text => println!("{}", escaped(&format!("{document:#}"))),
-    }
+    output.print(document, || escaped(&format!("{document:#}\n")));
 }
 
 /// A list of things, as it is shown.
@@ -118,9 +126,7 @@ pub(crate) fn table(columns: &[Column], items: &[Value]) -> String {
 
 /// The flag `--output`.
 pub fn argument() -> Arg {
-    Arg::new("output")
-        .long("output")
-        .value_name("FORM")
+    option("output", "FORM")
         .value_parser(["text", "json"])
         .default_value("text")
         .help("The form of the result")

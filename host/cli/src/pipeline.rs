@@ -5,6 +5,7 @@ use clap::{ArgMatches, Command};
 use serde_json::json;
 
 use crate::admin::{self, Admin};
+use crate::args::group;
 use crate::output::{self, Output};
 use crate::{change, edit, get, names, release_flags};
 
@@ -19,36 +20,31 @@ pub(crate) fn command() -> Command {
              {} It is one release.",
             edit::MEANING
         ))
-        .arg(names::argument("The pipeline's name"))
-        .arg(edit::argument().required(true))
-        .arg(names::tenant_flag("The pipeline's tenant"))
-        .arg(change::message())
-        .args([release_flags::skip_samples(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument());
+        .args([
+            names::argument("The pipeline's name"),
+            edit::argument().required(true),
+            names::tenant_flag("The pipeline's tenant"),
+            release_flags::skip_samples(),
+        ])
+        .args(change::arguments());
     let list = Command::new("list")
         .about("List a tenant's pipelines")
         .arg(names::tenant_flag("The tenant"))
-        .args(admin::arguments())
-        .arg(output::argument());
+        .args(admin::asking());
     let show = Command::new("show")
         .about("Show the document of a pipeline")
-        .arg(names::argument("The pipeline's name"))
-        .arg(names::tenant_flag("The pipeline's tenant"))
-        .args(admin::arguments())
-        .arg(output::argument());
+        .args([names::argument("The pipeline's name"), names::tenant_flag("The pipeline's tenant")])
+        .args(admin::asking());
     let delete = Command::new("delete")
         .about("Delete a pipeline; its plugins stay")
-        .arg(names::argument("The pipeline's name"))
-        .arg(names::tenant_flag("The pipeline's tenant"))
-        .arg(release_flags::cascade())
-        .args([change::message(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument());
-    Command::new("pipeline")
+        .args([
+            names::argument("The pipeline's name"),
+            names::tenant_flag("The pipeline's tenant"),
+            release_flags::cascade(),
+        ])
+        .args(change::arguments());
+    group("pipeline")
         .about("Make, change, list, show and delete a tenant's pipelines")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommands([set, list, show, delete])
 }
 

@@ -28,14 +28,14 @@ pub(crate) mod within;
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
 
+use crate::args::group;
+
 pub(crate) fn command() -> Command {
-    Command::new("plugin")
+    group("plugin")
         .about(
             "Make, build, check, test, try, push, publish, list and read back plugins, and show their \
              lines",
         )
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommand(new::command())
         .subcommand(build::command())
         .subcommand(check::command())

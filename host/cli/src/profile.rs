@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 
 use crate::admin::{self, Admin};
+use crate::args::option;
 
 pub(crate) fn command() -> Command {
     Command::new("profile")
@@ -20,22 +21,16 @@ pub(crate) fn command() -> Command {
              that they took. One that ends in .pb.gz is for pprof. Functions of plugins have their \
              names, unless these were stripped from the component. The token needs the role admin.",
         )
-        .arg(
-            Arg::new("seconds")
-                .long("seconds")
-                .value_name("SECONDS")
+        .args([
+            option("seconds", "SECONDS")
                 .value_parser(value_parser!(u32).range(1..=60))
                 .default_value("10")
                 .help("How long to record"),
-        )
-        .arg(
-            Arg::new("file")
-                .long("file")
-                .value_name("FILE")
+            option("file", "FILE")
                 .value_parser(file)
                 .default_value("profile.svg")
                 .help("Where to write the profile: *.svg or *.pb.gz"),
-        )
+        ])
         .args(admin::arguments())
 }
 

@@ -2,14 +2,15 @@
 //! else stays as it is.
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use gristmill_core::Name;
 use serde_json::{Value, json};
 
-use crate::admin::{self, Admin};
+use crate::admin::Admin;
+use crate::args::{option, required, text, word};
 use crate::edit::{self, Edit};
-use crate::output::{self, Output};
-use crate::{change, release_flags};
+use crate::output::Output;
+use crate::{change, names, release_flags};
 
 pub(crate) fn command() -> Command {
     Command::new("put")
@@ -24,31 +25,15 @@ pub(crate) fn command() -> Command {
              {} `gristmill get tenants acme` shows all. It is one release.",
             edit::MEANING
         ))
-        .arg(
-            Arg::new("kind")
-                .value_name("KIND")
-                .required(true)
-                .value_parser(["tenant", "pipeline", "key"])
-                .help("What to put"),
-        )
-        .arg(Arg::new("name").value_name("NAME").required(true).help("Its name"))
-        .arg(edit::argument())
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
-                .help("The pipeline's or the key's tenant"),
-        )
-        .arg(
-            Arg::new("key-env")
-                .long("key-env")
-                .value_name("VARIABLE")
-                .help("The variable with the API key"),
-        )
-        .arg(change::message())
-        .args([release_flags::skip_samples(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument())
+        .args([
+            word("kind", "KIND").value_parser(["tenant", "pipeline", "key"]).help("What to put"),
+            names::argument("Its name"),
+            edit::argument(),
+            option("tenant", "NAME").help("The pipeline's or the key's tenant"),
+            option("key-env", "VARIABLE").help("The variable with the API key"),
+            release_flags::skip_samples(),
+        ])
+        .args(change::arguments())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -72,13 +57,11 @@ struct Put {
 
 impl Put {
     fn of(matches: &ArgMatches) -> Result<Self> {
-        let argument = |name: &str| matches.get_one::<String>(name);
-        let kind = argument("kind").context("KIND is missing")?.clone();
-        let name = admin::name("NAME", argument("name").context("NAME is missing")?)?;
-        let tenant =
-            argument("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
+        let kind = required(matches, "kind")?.to_owned();
+        let name = names::given(matches)?;
+        let tenant = names::optional(matches, "tenant")?;
         let edits = edit::edits(matches)?;
-        let variable = argument("key-env");
+        let variable = text(matches, "key-env");
         match kind.as_str() {
             "tenant" => ensure!(tenant.is_none(), "--tenant is given, but a tenant has none"),
             _ => ensure!(tenant.is_some(), "--tenant is missing: a {kind} belongs to a tenant"),

@@ -1,6 +1,8 @@
 //! Flags of commands that make releases, and what they are in a query of the admin API.
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgMatches};
+
+use crate::args::switch;
 
 const CASCADE: &str = "cascade";
 const FORCE: &str = "force";
@@ -9,27 +11,23 @@ const WAIT_ALL: &str = "wait-all";
 
 /// `--cascade`.
 pub(crate) fn cascade() -> Arg {
-    flag(CASCADE).help("Delete what belongs to it or uses it, too")
+    switch(CASCADE).help("Delete what belongs to it or uses it, too")
 }
 
 /// `--force`.
 pub(crate) fn force() -> Arg {
-    flag(FORCE).help("Put models although they do not fit the pipelines that use them")
+    switch(FORCE).help("Put models although they do not fit the pipelines that use them")
 }
 
 /// `--skip-samples`.
 pub(crate) fn skip_samples() -> Arg {
-    flag(SKIP_SAMPLES)
+    switch(SKIP_SAMPLES)
         .help("Make the release although pipelines may not answer their samples as expected then")
 }
 
 /// `--wait-all`.
 pub(crate) fn wait_all() -> Arg {
-    flag(WAIT_ALL).help("Wait until all replicas serve the release, up to replica_wait_s")
-}
-
-fn flag(name: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue)
+    switch(WAIT_ALL).help("Wait until all replicas serve the release, up to replica_wait_s")
 }
 
 /// The flags, and what each is in a query.

@@ -5,6 +5,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::Value;
 
 use crate::admin::{self, Admin};
+use crate::args::option;
 use crate::output::{self, Column, Output, Table, cut};
 
 const COLUMNS: [Column; 5] = [
@@ -30,22 +31,17 @@ pub(crate) fn command() -> Command {
              rollback` goes back to one. Give the token in GRISTMILL_ADMIN_TOKEN rather than with \
              --token.",
         )
-        .arg(
+        .args([
             Arg::new("number")
                 .value_name("RELEASE")
                 .value_parser(value_parser!(u64).range(1..))
                 .help("Show this one with its changes"),
-        )
-        .arg(
-            Arg::new("limit")
-                .long("limit")
-                .value_name("COUNT")
+            option("limit", "COUNT")
                 .value_parser(value_parser!(u64).range(1..=100))
                 .default_value("20")
                 .help("The most releases that are listed; 1 to 100"),
-        )
-        .args(admin::arguments())
-        .arg(output::argument())
+        ])
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {

@@ -5,7 +5,7 @@ use clap::{ArgMatches, Command};
 use serde_json::Value;
 
 use crate::admin::{self, Admin};
-use crate::output::{self, Column, Output, Table};
+use crate::output::{Column, Output, Table};
 
 const COLUMNS: [Column; 6] = [
     ("REQUEST", "id"),
@@ -27,8 +27,7 @@ pub(crate) fn command() -> Command {
              auth, read, pre (the plugin's preprocess), handle, queue (of the model), infer or post. At \
              most 1000 are shown.",
         )
-        .args(admin::arguments())
-        .arg(output::argument())
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {

@@ -1,17 +1,17 @@
 //! `gristmill rollback`: back to the state after an earlier release, as a new release.
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use serde_json::json;
 
 use crate::admin::{self, Admin};
+use crate::args::{option, switch};
 use crate::ask::ask;
-use crate::differences;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::release_flags;
+use crate::{change, differences};
 
 pub(crate) fn command() -> Command {
-    let flag = |name: &'static str| Arg::new(name).long(name);
     Command::new("rollback")
         .about("Bring back the state after an earlier release, as a new release")
         .after_help(
@@ -23,26 +23,23 @@ pub(crate) fn command() -> Command {
              stay as they are: a key that was deleted or replaced does not come back. Give the \
              token in GRISTMILL_ADMIN_TOKEN rather than with --token.",
         )
-        .arg(
-            flag("to")
-                .value_name("RELEASE")
+        .args([
+            option("to", "RELEASE")
                 .required(true)
                 .value_parser(value_parser!(u64).range(1..))
                 .help("The release; `gristmill releases` lists them"),
-        )
-        .arg(
-            flag("tenant")
-                .value_name("NAME")
+            option("tenant", "NAME")
                 .conflicts_with("model")
                 .help("Bring back only this tenant with its plugins and pipelines"),
-        )
-        .arg(flag("model").value_name("NAME").help("Bring back only this model"))
-        .arg(flag("message").value_name("TEXT").help("Why; the new release keeps it"))
-        .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
-        .arg(flag("dry-run").action(ArgAction::SetTrue).help("Only show what would change"))
-        .arg(admin::yes())
-        .args(admin::arguments())
-        .arg(output::argument())
+            option("model", "NAME").help("Bring back only this model"),
+            change::message(),
+            release_flags::force(),
+            release_flags::skip_samples(),
+            release_flags::wait_all(),
+            switch("dry-run").help("Only show what would change"),
+            admin::yes(),
+        ])
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -61,10 +58,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let planned = planned.with_context(failed)?;
     let differences = planned["differences"].as_array().map_or(&[][..], Vec::as_slice);
     if matches.get_flag("dry-run") || differences.is_empty() {
-        match output {
-            Output::Json => println!("{planned}"),
-            Output::Text => print!("{}", differences::of_answer(&planned)),
-        }
+        output.print(&planned, || differences::of_answer(&planned));
         return Ok(());
     }
     admin.announce();
@@ -78,9 +72,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     }
     let made = admin.post(&format!("rollback?{query}dry_run=false"), &document);
     let made = made.with_context(failed)?;
-    match output {
-        Output::Json => println!("{made}"),
-        Output::Text => println!("release {} serves", made["release"]),
-    }
+    output.print(&made, || change::serves(&made));
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! `gristmill samples capture` and `list`: the samples of a pipeline, and requests to make some of.
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 
-use crate::admin::{self, Admin};
-use crate::output::{self, Column, Output, cut};
+use crate::admin::Admin;
+use crate::args::{group, option};
+use crate::names;
+use crate::output::{Column, Output, Table, cut};
 
 const COLUMNS: [Column; 3] = [("NAME", "name"), ("REQUEST", "request"), ("EXPECTED", "expect")];
 
@@ -25,20 +27,16 @@ pub(crate) fn command() -> Command {
              not stay as it is. The requests are those of the server that answers.",
         )
         .arg(
-            Arg::new("last")
-                .long("last")
-                .value_name("N")
+            option("last", "N")
                 .value_parser(value_parser!(u32).range(1..))
                 .help("Print only the last N requests"),
         );
     let list = Command::new("list")
         .about("List the samples of a pipeline")
         .after_help("Example:\n  gristmill samples list digits --tenant acme");
-    let command = Command::new("samples")
+    group("samples")
         .about("List the golden samples of a pipeline, and print real requests to make some of")
-        .subcommand_required(true)
-        .arg_required_else_help(true);
-    [capture, list].into_iter().fold(command, admin::with_pipeline_command)
+        .subcommands([capture, list].map(|command| command.args(names::pipeline_arguments())))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -50,7 +48,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 fn capture(matches: &ArgMatches) -> Result<()> {
-    let [tenant, pipeline] = admin::pipeline_names(matches)?;
+    let [tenant, pipeline] = names::given_pipeline(matches)?;
     let path = format!("tenants/{tenant}/pipelines/{pipeline}/captured");
     let captured = Admin::of(matches)?.get(&path).context("cannot show the requests")?;
     let items = captured["items"].as_array().map_or(&[][..], Vec::as_slice);
@@ -106,7 +104,7 @@ fn has_null(value: &Value) -> bool {
 }
 
 fn list(matches: &ArgMatches) -> Result<()> {
-    let [tenant, pipeline] = admin::pipeline_names(matches)?;
+    let [tenant, pipeline] = names::given_pipeline(matches)?;
     let document = Admin::of(matches)?.get(&format!("tenants/{tenant}/pipelines/{pipeline}"));
     let document = document.context("cannot list the samples")?;
     let samples = document["samples"].as_array().map_or(&[][..], Vec::as_slice);
@@ -114,13 +112,11 @@ fn list(matches: &ArgMatches) -> Result<()> {
         let part = |key: &str| cut(&sample[key].to_string(), SHOWN);
         json!({ "name": sample["name"], "request": part("request"), "expect": part("expect") })
     };
-    match Output::of(matches) {
-        Output::Json => println!("{}", json!(samples)),
-        Output::Text => {
-            let rows: Vec<_> = samples.iter().map(row).collect();
-            print!("{}", output::table(&COLUMNS, &rows));
-        }
-    }
+    Table { columns: &COLUMNS, none: "there are no samples" }.print(
+        samples,
+        Output::of(matches),
+        row,
+    );
     Ok(())
 }
 

@@ -6,12 +6,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
+use crate::args::switch;
 use crate::model::signature;
-use crate::output::{self, Column, Output, escaped, short_digest, state_and_reason, table};
+use crate::output::{Column, Output, escaped, short_digest, state_and_reason, table};
 
 /// The time between two pages.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -61,14 +62,8 @@ pub(crate) fn command() -> Command {
              row of its own, such as cnn@14. FAULTS are the parts of a release that a replica \
              does not serve. With --watch, JSON is one line each time.",
         )
-        .arg(
-            Arg::new("watch")
-                .long("watch")
-                .action(ArgAction::SetTrue)
-                .help("Show it again each second, until Ctrl-C"),
-        )
-        .args(admin::arguments())
-        .arg(output::argument())
+        .arg(switch("watch").help("Show it again each second, until Ctrl-C"))
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {

@@ -1,11 +1,12 @@
 //! `gristmill tenant`: make, list, show and delete tenants. `gristmill put tenant` changes one.
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use gristmill_transport::credentials::new_key;
 use serde_json::json;
 
 use crate::admin::{self, Admin};
+use crate::args::{group, option, switch};
 use crate::key::{PREFIX, show_once};
 use crate::output::{self, Output};
 use crate::{change, edit, get, names, release_flags};
@@ -25,45 +26,27 @@ pub(crate) fn command() -> Command {
              and stores, and `gristmill key` has its other keys.",
             edit::MEANING
         ))
-        .arg(names::argument("The tenant's name"))
-        .arg(edit::argument())
-        .arg(
-            Arg::new("open")
-                .long("open")
-                .action(ArgAction::SetTrue)
-                .help("Anyone may call its pipelines without a key"),
-        )
-        .arg(
-            Arg::new("key")
-                .long("key")
-                .value_name("NAME")
+        .args([
+            names::argument("The tenant's name"),
+            edit::argument(),
+            switch("open").help("Anyone may call its pipelines without a key"),
+            option("key", "NAME")
                 .conflicts_with("open")
                 .default_value(FIRST_KEY)
                 .help("The name of its first API key"),
-        )
-        .args([change::message(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument());
-    let list = Command::new("list")
-        .about("List the tenants")
-        .args(admin::arguments())
-        .arg(output::argument());
+        ])
+        .args(change::arguments());
+    let list = Command::new("list").about("List the tenants").args(admin::asking());
     let show = Command::new("show")
         .about("Show the document of a tenant")
         .arg(names::argument("The tenant's name"))
-        .args(admin::arguments())
-        .arg(output::argument());
+        .args(admin::asking());
     let delete = Command::new("delete")
         .about("Delete a tenant; one that has plugins, assets or pipelines only with --cascade")
-        .arg(names::argument("The tenant's name"))
-        .arg(release_flags::cascade())
-        .args([change::message(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument());
-    Command::new("tenant")
+        .args([names::argument("The tenant's name"), release_flags::cascade()])
+        .args(change::arguments());
+    group("tenant")
         .about("Make, list, show and delete tenants")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommands([create, list, show, delete])
 }
 
@@ -91,8 +74,7 @@ fn create(matches: &ArgMatches) -> Result<()> {
         document["open"] = true.into();
         None
     } else {
-        let key = matches.get_one::<String>("key").context("--key is missing")?;
-        let key = admin::name("--key", key)?;
+        let key = names::required(matches, "key", "--key")?;
         let secret = new_key(PREFIX).context("cannot read randomness for the key")?;
         document["api_keys"] = json!([{ "name": key, "key": secret }]);
         Some((key, secret))

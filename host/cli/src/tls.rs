@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgAction, ArgMatches, Command, value_parser};
 use rcgen::{
     CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
     date_time_ymd,
 };
 use serde_json::json;
 
+use crate::args::{group, option, texts};
 use crate::output::{self, Output, escaped};
 
 /// The files.
@@ -45,38 +46,21 @@ pub(crate) fn command() -> Command {
              the names that are given, and for localhost. A client must be told to trust it, so \
              give its file to your clients. A server takes over new files without a restart.",
         )
-        .arg(
-            Arg::new("host")
-                .long("host")
-                .value_name("NAME")
-                .required(true)
-                .action(ArgAction::Append)
-                .help(
-                    "A name or an address by which clients call the server; several times for more",
-                ),
-        )
-        .arg(
-            Arg::new("days")
-                .long("days")
-                .value_name("N")
+        .args([
+            option("host", "NAME").required(true).action(ArgAction::Append).help(
+                "A name or an address by which clients call the server; several times for more",
+            ),
+            option("days", "N")
                 .default_value(DAYS)
                 .value_parser(value_parser!(u32).range(1..=i64::from(DAYS_MAX)))
                 .help("For how many days it is valid"),
-        )
-        .arg(
-            Arg::new("out")
-                .long("out")
-                .value_name("FOLDER")
+            option("out", "FOLDER")
                 .default_value(".")
                 .value_parser(value_parser!(PathBuf))
                 .help("The folder for both files, which must not be there yet"),
-        )
-        .arg(output::argument());
-    Command::new("tls")
-        .about("Make a certificate for a server")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(self_signed)
+            output::argument(),
+        ]);
+    group("tls").about("Make a certificate for a server").subcommand(self_signed)
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -88,7 +72,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 fn self_signed(matches: &ArgMatches) -> Result<()> {
     let mut hosts = Vec::new();
-    for host in matches.get_many::<String>("host").into_iter().flatten() {
+    for host in texts(matches, "host") {
         check_host(host)?;
         hosts.push(host.clone());
     }

@@ -4,11 +4,14 @@
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgAction, ArgMatches, Command};
+use gristmill_core::Name;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
-use crate::output::{self, Column, Output};
+use crate::args::{self, option};
+use crate::names;
+use crate::output::{self, Column, Output, Table};
 
 const COLUMNS: [Column; 5] = [
     ("NAME", "name"),
@@ -37,26 +40,20 @@ pub fn commands() -> [Command; 5] {
              The server keeps a hash of the secret. If the secret is lost, `gristmill token rotate` \
              makes another one.",
         )
-        .arg(name_argument())
-        .arg(
-            Arg::new("role")
-                .long("role")
-                .value_name("ROLE")
+        .args([
+            names::argument("The token's name"),
+            option("role", "ROLE")
                 .required(true)
                 .value_parser(["read", "deploy", "admin"])
                 .help("What its holder may do"),
-        )
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
+            option("tenant", "NAME")
                 .action(ArgAction::Append)
                 .help("A tenant of a token with the role deploy; can be given several times"),
-        )
-        .arg(Arg::new("expires").long("expires").value_name("WHEN").help(
-            "When it ends: a time from now such as 90d or 12h, or a time in UTC such as \
-             2027-01-01T00:00:00Z; never if it is not given",
-        ));
+            option("expires", "WHEN").help(
+                "When it ends: a time from now such as 90d or 12h, or a time in UTC such as \
+                 2027-01-01T00:00:00Z; never if it is not given",
+            ),
+        ]);
     let list = Command::new("list")
         .about("List the tokens of a server, without their secrets")
         .after_help("The token that the server was started with is not in the list.");
@@ -65,13 +62,14 @@ pub fn commands() -> [Command; 5] {
         .after_help("It works with every valid token: it shows the one that the command uses.");
     let rotate = Command::new("rotate")
         .about("Give a token another secret and print it once; the old one becomes invalid")
-        .arg(name_argument());
-    let delete =
-        Command::new("delete").about("Delete a token: it is invalid at once").arg(name_argument());
+        .arg(names::argument("The token's name"));
+    let delete = Command::new("delete")
+        .about("Delete a token: it is invalid at once")
+        .arg(names::argument("The token's name"));
     let [create, rotate, delete] =
-        [create, rotate, delete].map(|command| command.args(admin::change_arguments()));
-    let [list, show] = [list, show].map(|command| command.args(admin::arguments()));
-    [create, list, show, rotate, delete].map(|command| command.arg(output::argument()))
+        [create, rotate, delete].map(|command| command.args(admin::changing()));
+    let [list, show] = [list, show].map(|command| command.args(admin::asking()));
+    [create, list, show, rotate, delete]
 }
 
 /// Run the one of [`commands`] that `matches`, of `gristmill token`, name.
@@ -90,8 +88,8 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 fn create(matches: &ArgMatches) -> Result<()> {
-    let name = admin::name("NAME", argument(matches, "name")?)?;
-    let mut document = json!({ "role": argument(matches, "role")? });
+    let name = names::given(matches)?;
+    let mut document = json!({ "role": args::required(matches, "role")? });
     if let Some(tenants) = matches.get_many::<String>("tenant") {
         let tenants = tenants.map(|tenant| admin::name("--tenant", tenant));
         document["tenants"] = json!(tenants.collect::<Result<Vec<_>>>()?);
@@ -100,24 +98,23 @@ fn create(matches: &ArgMatches) -> Result<()> {
         document["expires"] = end(when, SystemTime::now())?.into();
     }
     let made = Admin::to_change(matches)?.put_new(&format!("tokens/{name}"), &document);
-    show_secret(name.as_str(), &made.with_context(|| format!("cannot make token {name}"))?, matches)
+    show_secret(&name, &made.with_context(|| format!("cannot make token {name}"))?, matches)
 }
 
 fn rotate(matches: &ArgMatches) -> Result<()> {
-    let name = admin::name("NAME", argument(matches, "name")?)?;
+    let name = names::given(matches)?;
     let rotated = Admin::to_change(matches)?.post(&format!("tokens/{name}/rotate"), &json!({}));
     let rotated = rotated.with_context(|| format!("cannot rotate token {name}"))?;
-    show_secret(name.as_str(), &rotated, matches)
+    show_secret(&name, &rotated, matches)
 }
 
 fn delete(matches: &ArgMatches) -> Result<()> {
-    let name = admin::name("NAME", argument(matches, "name")?)?;
+    let name = names::given(matches)?;
     let deleted = Admin::to_change(matches)?.delete(&format!("tokens/{name}"));
     let deleted = deleted.with_context(|| format!("cannot delete token {name}"))?;
-    match Output::of(matches) {
-        Output::Json => println!("{deleted}"),
-        Output::Text => println!("deleted token {name} in release {}", deleted["release"]),
-    }
+    let release = &deleted["release"];
+    let text = || format!("deleted token {name} in release {release}\n");
+    Output::of(matches).print(&deleted, text);
     Ok(())
 }
 
@@ -127,32 +124,14 @@ fn list(matches: &ArgMatches) -> Result<()> {
         .context("cannot list the tokens")?;
     let items = page["items"].take();
     let items = items.as_array().map_or(&[][..], Vec::as_slice);
-    match Output::of(matches) {
-        Output::Json => println!("{}", Value::from(items)),
-        Output::Text if items.is_empty() => eprintln!("there are no tokens"),
-        Output::Text => {
-            let rows: Vec<_> = items.iter().map(row).collect();
-            print!("{}", output::table(&COLUMNS, &rows));
-        }
-    }
+    Table { columns: &COLUMNS, none: "there are no tokens" }.print(items, Output::of(matches), row);
     Ok(())
 }
 
 fn show(matches: &ArgMatches) -> Result<()> {
     let token = Admin::of(matches)?.get("self").context("cannot show the token")?;
-    match Output::of(matches) {
-        Output::Json => println!("{token}"),
-        Output::Text => println!("{}", output::escaped(&format!("{token:#}"))),
-    }
+    output::print_document(&token, Output::of(matches));
     Ok(())
-}
-
-fn name_argument() -> Arg {
-    Arg::new("name").value_name("NAME").required(true).help("The token's name")
-}
-
-fn argument<'a>(matches: &'a ArgMatches, name: &str) -> Result<&'a String> {
-    matches.get_one::<String>(name).with_context(|| format!("{name} is missing"))
 }
 
 /// The end of a token, as the server takes it.
@@ -171,14 +150,11 @@ fn end(when: &str, now: SystemTime) -> Result<String> {
 }
 
 /// Print the secret, which the server does not show again.
-fn show_secret(name: &str, answer: &Value, matches: &ArgMatches) -> Result<()> {
+fn show_secret(name: &Name, answer: &Value, matches: &ArgMatches) -> Result<()> {
     let secret = answer["secret"].as_str().context("the server answered without a secret")?;
-    match Output::of(matches) {
-        Output::Json => {
-            println!("{}", json!({ "name": name, "secret": secret, "release": answer["release"] }));
-        }
-        Output::Text => println!("token {name} {} (shown only this once)", output::escaped(secret)),
-    }
+    let document = json!({ "name": name, "secret": secret, "release": answer["release"] });
+    let text = || format!("token {name} {} (shown only this once)\n", output::escaped(secret));
+    Output::of(matches).print(document, text);
     Ok(())
 }
 

@@ -7,14 +7,14 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches};
 use gristmill_client::{Address, OwnFiles, Tls, TlsFiles};
 
+use crate::args::option;
+
 pub(crate) const CA_FILE: &str = "ca-file";
 const CLIENT_CERTIFICATE: &str = "client-certificate";
 const CLIENT_KEY: &str = "client-key";
 
 pub(crate) fn arguments() -> [Arg; 3] {
-    let file = |name: &'static str, variable: &'static str| {
-        Arg::new(name).long(name).value_name("FILE").env(variable)
-    };
+    let file = |name, variable: &'static str| option(name, "FILE").env(variable);
     let ca = file(CA_FILE, "GRISTMILL_CA_FILE").help(
         "Certificates of the authorities that are trusted for https, in PEM [default: that of the \
          context, or those of the system]",

@@ -1,12 +1,13 @@
 //! `gristmill usage`: what each tenant used of a server.
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use form_urlencoded::Serializer;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
-use crate::output::{self, Column, Output, Table};
+use crate::args::{option, switch};
+use crate::output::{Column, Output, Table};
 
 const COLUMNS: [Column; 11] = [
     ("HOUR", "hour"),
@@ -23,9 +24,6 @@ const COLUMNS: [Column; 11] = [
 ];
 
 pub(crate) fn command() -> Command {
-    let hour = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("HOUR").help(help)
-    };
     Command::new("usage")
         .about("Show what each tenant used of a server")
         .after_help(
@@ -39,17 +37,14 @@ pub(crate) fn command() -> Command {
              HOST CPU the server's own CPU time for requests; all in seconds. BYTES are those of requests and answers. Each server of a store \
              counts its own requests.",
         )
-        .arg(hour("from", "The first hour in UTC, such as 2026-11-25T14; a day ago by default"))
-        .arg(hour("to", "The last hour; the current one by default"))
-        .arg(Arg::new("tenant").long("tenant").value_name("TENANT").help("Only of this tenant"))
-        .arg(
-            Arg::new("hours")
-                .long("hours")
-                .action(ArgAction::SetTrue)
-                .help("Show each hour by itself"),
-        )
-        .args(admin::arguments())
-        .arg(output::argument())
+        .args([
+            option("from", "HOUR")
+                .help("The first hour in UTC, such as 2026-11-25T14; a day ago by default"),
+            option("to", "HOUR").help("The last hour; the current one by default"),
+            option("tenant", "TENANT").help("Only of this tenant"),
+            switch("hours").help("Show each hour by itself"),
+        ])
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {

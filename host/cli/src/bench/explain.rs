@@ -82,10 +82,7 @@ pub(super) fn run(matches: &ArgMatches, load: &Load) -> Result<Measured> {
         bottleneck: Bottleneck::of(&machine, &prediction),
         changes: changes(&machine, &prediction),
     };
-    match Output::of(matches) {
-        Output::Json => println!("{}", report.json()),
-        Output::Text => print!("{}", report.text()),
-    }
+    Output::of(matches).print(report.json(), || report.text());
     Ok(seen.measured)
 }
 

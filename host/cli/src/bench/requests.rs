@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::admin;
+use crate::args::{required, text, texts};
 use crate::plugin::within::within;
 
 /// The requests, and what is said of them.
@@ -78,13 +79,13 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Requests> {
     if let Some(path) = matches.get_one::<PathBuf>("targets") {
         return of_file(path, matches);
     }
-    let what = matches.get_one::<String>("url").cloned().unwrap_or_default();
+    let what = text(matches, "url").unwrap_or_default().to_owned();
     Ok(Requests { targets: vec![request_spec(matches)?.target()?], what })
 }
 
 /// The one request that the command line asks for.
 pub(super) fn request_spec(matches: &ArgMatches) -> Result<RequestSpec> {
-    let url: Url = matches.get_one::<String>("url").context("URL is missing")?.parse()?;
+    let url: Url = required(matches, "url")?.parse()?;
     let mut headers = headers(matches);
     headers.extend(key_header(matches));
     let tls = tls(&url, matches)?;
@@ -98,7 +99,7 @@ pub(super) fn request_spec(matches: &ArgMatches) -> Result<RequestSpec> {
         Some(path) => read_body(path, &mut headers)?,
         None => Vec::new(),
     };
-    let method = matches.get_one::<String>("method").map(String::as_str);
+    let method = text(matches, "method");
     let method = method.unwrap_or(if body.is_empty() { "GET" } else { "POST" }).to_owned();
     Ok(RequestSpec { url, method, headers, body, tls })
 }
@@ -110,18 +111,18 @@ fn tls(url: &Url, matches: &ArgMatches) -> Result<Option<Tls>> {
 
 /// The headers of each request.
 fn headers(matches: &ArgMatches) -> Vec<String> {
-    matches.get_many::<String>("header").into_iter().flatten().cloned().collect()
+    texts(matches, "header").cloned().collect()
 }
 
 fn key_header(matches: &ArgMatches) -> Option<String> {
-    matches.get_one::<String>("key").map(|key| format!("authorization: Bearer {key}"))
+    text(matches, "key").map(|key| format!("authorization: Bearer {key}"))
 }
 
 /// The server that receives the key with the requests of a file: that of the URL on the command
 /// line, because someone else may have written the URLs in the file. None if no key is sent.
 fn receiver_of_key(matches: &ArgMatches) -> Result<Option<Url>> {
     let rule = "with --targets the key goes only to the server of URL, such as http://HOST:8080";
-    let url = matches.get_one::<String>("url");
+    let url = text(matches, "url");
     match (url, matches.value_source("key")) {
         (Some(url), Some(_)) => Ok(Some(url.parse()?)),
         (Some(_), None) => bail!("URL is given, and no key: {rule}"),

@@ -16,19 +16,18 @@ mod versions;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use anyhow::{Result, bail, ensure};
+use clap::{ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
 use self::repository::{CONFIG, Faults, Found, Model, Repository};
 use self::send::Said;
 use crate::admin::{self, Admin};
-use crate::output::{self, Output, escaped};
+use crate::args::{option, required, switch, texts, word};
+use crate::output::{Output, escaped};
 use crate::release_flags;
 
 pub(crate) fn command() -> Command {
-    let flag =
-        |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     Command::new("import")
         .about("Push the ONNX models of a Triton model repository, with their configurations")
         .after_help(
@@ -49,32 +48,24 @@ pub(crate) fn command() -> Command {
              imported: they are named, the others are imported, and the command ends with 1. \
              --dry-run shows what would be sent, and asks no server.",
         )
-        .arg(
-            Arg::new("folder")
-                .value_name("FOLDER")
-                .required(true)
+        .args([
+            word("folder", "FOLDER")
                 .help("The model repository: the folder with a folder for each model"),
-        )
-        .arg(
-            flag("model", "NAME")
+            option("model", "NAME")
                 .action(ArgAction::Append)
                 .help("Only this model; can be given several times [default: all]"),
-        )
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .action(ArgAction::SetTrue)
-                .help("Show files, versions and configurations, and send nothing"),
-        )
-        .arg(flag("message", "TEXT").help("Why; the new releases keep it"))
-        .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument())
+            switch("dry-run").help("Show files, versions and configurations, and send nothing"),
+            option("message", "TEXT").help("Why; the new releases keep it"),
+            release_flags::force(),
+            release_flags::skip_samples(),
+            release_flags::wait_all(),
+        ])
+        .args(admin::changing())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let folder = matches.get_one::<String>("folder").context("FOLDER is missing")?;
-    let wanted = matches.get_many::<String>("model").into_iter().flatten();
+    let folder = required(matches, "folder")?;
+    let wanted = texts(matches, "model");
     let wanted: Result<Vec<_>> = wanted.map(|name| admin::model_name("--model", name)).collect();
     let Repository { models, skipped } = Repository::read(Path::new(folder), &wanted?)?;
     for skipped in &skipped {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::push::signature;
 use crate::admin::{self, Admin};
-use crate::output::{self, Column, Output, Table, state_and_reason};
+use crate::output::{Column, Output, Table, state_and_reason};
 
 const COLUMNS: [Column; 6] = [
     ("NAME", "name"),
@@ -26,8 +26,7 @@ pub(crate) fn command() -> Command {
              A version is the release that brought the file. The provider is what runs the model: \
              cuda, cpu or tract.",
         )
-        .args(admin::arguments())
-        .arg(output::argument())
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -83,6 +82,6 @@ cnn   sha256:012345678901  3        cpu       ready            x FP32 [-1,4] -> 
 bad   sha256:012345678901  12                 failed: no room
 ";
         let rows: Vec<_> = models.iter().map(row).collect();
-        assert_eq!(output::table(&COLUMNS, &rows), expected);
+        assert_eq!(crate::output::table(&COLUMNS, &rows), expected);
     }
 }

@@ -5,19 +5,18 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use gristmill_core::Name;
 use serde_json::{Map, Value, json};
 
 use crate::admin::{self, Admin};
+use crate::args::{self, option, required, word};
 use crate::file_upload::HashedFile;
 use crate::output::{self, Output};
 use crate::progress::Progress;
-use crate::release_flags;
+use crate::{change, release_flags};
 
 pub(crate) fn command() -> Command {
-    let flag =
-        |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     Command::new("push")
         .about("Upload a model, which serves when the command returns")
         .after_help(
@@ -32,30 +31,28 @@ pub(crate) fn command() -> Command {
              --config the configuration stays. \
              Give the token in GRISTMILL_ADMIN_TOKEN or a context rather than with --token.",
         )
-        .arg(
-            Arg::new("file")
-                .value_name("FILE")
-                .required(true).help("The model's ONNX file, or a folder or an archive with it"),
-        )
-        .arg(flag("name", "NAME").required(true).help("The model's name"))
-        .arg(flag("config", "FILE").help("Its configuration, in TOML or JSON"))
-        .arg(flag("version", "N").value_parser(value_parser!(u64).range(1..)).help(
-            "The number of the version: the newest one, whose content it replaces, or a higher one \
-             [default: that of the release, or the next one]",
-        ))
-        .arg(flag("message", "TEXT").help("Why; the new release keeps it"))
-        .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
-        .args(admin::change_arguments())
-        .arg(output::argument())
+        .args([
+            word("file", "FILE").help("The model's ONNX file, or a folder or an archive with it"),
+            option("name", "NAME").required(true).help("The model's name"),
+            option("config", "FILE").help("Its configuration, in TOML or JSON"),
+            option("version", "N").value_parser(value_parser!(u64).range(1..)).help(
+                "The number of the version: the newest one, whose content it replaces, or a higher \
+                 one [default: that of the release, or the next one]",
+            ),
+            change::message(),
+            release_flags::force(),
+            release_flags::skip_samples(),
+            release_flags::wait_all(),
+        ])
+        .args(admin::changing())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let argument = |name: &str| matches.get_one::<String>(name);
     // All flags are checked before anything is sent.
     let admin = Admin::to_change(matches)?;
-    let name = admin::model_name("--name", argument("name").context("--name is missing")?)?;
-    let config = argument("config").map(|file| config(Path::new(file))).transpose()?;
-    let file = HashedFile::read_model(Path::new(argument("file").context("FILE is missing")?))?;
+    let name = admin::model_name("--name", required(matches, "name")?)?;
+    let config = args::text(matches, "config").map(|file| config(Path::new(file))).transpose()?;
+    let file = HashedFile::read_model(Path::new(required(matches, "file")?))?;
     let failed = || format!("cannot push {} as model {name}", file.path.display());
     file.upload(&admin).with_context(failed)?;
     let mut put = json!({ "kind": "put_model", "model": name, "digest": file.digest });
@@ -68,10 +65,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         changes.push(put);
     }
     let pushed = Pushed::release(&admin, matches, &name, changes).with_context(failed)?;
-    match Output::of(matches) {
-        Output::Json => println!("{}", pushed.document()),
-        Output::Text => println!("{}", output::escaped(&pushed.text(&name))),
-    }
+    let text = || output::escaped(&(pushed.text(&name) + "\n"));
+    Output::of(matches).print(pushed.document(), text);
     Ok(())
 }
 
@@ -92,8 +87,8 @@ impl Pushed {
         changes: Vec<Value>,
     ) -> Result<Self> {
         let mut document = json!({ "changes": changes });
-        if let Some(message) = matches.get_one::<String>("message") {
-            document["message"] = message.as_str().into();
+        if let Some(message) = args::text(matches, "message") {
+            document["message"] = message.into();
         }
         let waiting = Progress::wait("the server tries the model");
         let path = format!("releases?{}dry_run=false", release_flags::query(matches));

@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 
 use anyhow::{Result, ensure};
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgMatches};
+
+use crate::args::{option, switch};
 
 const PLAIN_HTTP: &str = "plain-http";
 const TOKEN: &str = "registry-token";
@@ -19,15 +21,11 @@ pub(crate) struct RegistryAccess {
 
 /// The flags that say how registries are asked.
 pub(crate) fn arguments() -> [Arg; 2] {
-    let token = Arg::new(TOKEN)
-        .long(TOKEN)
-        .value_name("TOKEN")
+    let token = option(TOKEN, "TOKEN")
         .env("GRISTMILL_REGISTRY_TOKEN")
         .hide_env_values(true)
         .help("The token for the registry (oci://) [default: what `docker login` keeps]");
-    let plain = Arg::new(PLAIN_HTTP)
-        .long(PLAIN_HTTP)
-        .action(ArgAction::SetTrue)
+    let plain = switch(PLAIN_HTTP)
         .help("Ask registries without TLS, and without what `docker login` keeps");
     [token, plain]
 }

@@ -24,6 +24,7 @@ use super::loading::Loaded;
 use super::report::Checked;
 use super::within::inside;
 use super::{children, loading, report};
+use crate::args::{option, required, text};
 use crate::output::{self, Output};
 
 pub(crate) fn command() -> Command {
@@ -50,20 +51,18 @@ pub(crate) fn command() -> Command {
              what is wrong. With component = true in [tool.gristmill], or \"gristmill\": \
              { \"component\": true } in package.json, it is compiled with an interpreter of its own.",
         )
-        .arg(Arg::new("folder").value_name("FOLDER").default_value(".").help("The plugin's folder"))
-        .arg(
-            Arg::new("out")
-                .long("out")
+        .args([
+            Arg::new("folder").value_name("FOLDER").default_value(".").help("The plugin's folder"),
+            option("out", "FILE")
                 .short('o')
-                .value_name("FILE")
                 .help("The plugin's file [default: NAME.wasm or NAME.tar in its folder]"),
-        )
-        .arg(output::argument())
+            output::argument(),
+        ])
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let folder = matches.get_one::<String>("folder").context("FOLDER is missing")?;
-    let out = matches.get_one::<String>("out").map(PathBuf::from);
+    let folder = required(matches, "folder")?;
+    let out = text(matches, "out").map(PathBuf::from);
     let Built { path, checked } = build(Path::new(folder), out)?;
     let loaded = match &checked {
         Checked::Component(_) => None,

@@ -10,6 +10,7 @@ use gristmill_sandbox::is_archive;
 use super::build::{Built, build};
 use super::report::Checked;
 use super::{children, loading, report};
+use crate::args::required;
 use crate::output::{self, Output};
 
 pub(crate) fn command() -> Command {
@@ -22,17 +23,17 @@ pub(crate) fn command() -> Command {
              gristmill plugin check digits.wasm --output json\n\n\
              The limits are those of a server without configuration. No server is needed.",
         )
-        .arg(
+        .args([
             Arg::new("plugin")
                 .value_name("PLUGIN")
                 .default_value(".")
                 .help("The file of a plugin, or a folder, which is built first"),
-        )
-        .arg(output::argument())
+            output::argument(),
+        ])
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let plugin = matches.get_one::<String>("plugin").context("PLUGIN is missing")?;
+    let plugin = required(matches, "plugin")?;
     let plugin = PathBuf::from(plugin);
     let (path, checked) = if plugin.is_dir() {
         let Built { path, checked } = build(&plugin, None)?;

@@ -6,11 +6,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use gristmill_sandbox::{Archive, is_archive};
 
 use super::within::refuse_full;
 use crate::admin::{self, Admin};
+use crate::args::{option, text, word};
+use crate::names;
 
 /// The media type of a plugin's file.
 const WASM: &str = "application/wasm";
@@ -27,29 +29,20 @@ pub(crate) fn command() -> Command {
              other the folder gets the component, NAME.wasm. Give the token in \
              GRISTMILL_ADMIN_TOKEN rather than with --token.",
         )
-        .arg(Arg::new("plugin").value_name("PLUGIN").required(true).help("The plugin's name"))
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
-                .required(true)
-                .help("The plugin's tenant"),
-        )
-        .arg(
-            Arg::new("folder")
-                .long("folder")
-                .value_name("DIR")
+        .args([
+            word("plugin", "PLUGIN").help("The plugin's name"),
+            names::tenant_flag("The plugin's tenant"),
+            option("folder", "DIR")
                 .help("The folder to make; an existing one must be empty [default: PLUGIN]"),
-        )
+        ])
         .args(admin::arguments())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
-    let argument = |name: &str| matches.get_one::<String>(name);
-    let tenant = admin::name("--tenant", argument("tenant").context("--tenant is missing")?)?;
-    let plugin = admin::name("PLUGIN", argument("plugin").context("PLUGIN is missing")?)?;
-    let folder = PathBuf::from(argument("folder").map_or(plugin.as_str(), String::as_str));
+    let tenant = names::given_tenant(matches)?;
+    let plugin = names::required(matches, "plugin", "PLUGIN")?;
+    let folder = PathBuf::from(text(matches, "folder").unwrap_or(plugin.as_str()));
     refuse_full(&folder)?;
     let file = admin.file(&format!("tenants/{tenant}/plugins/{plugin}/content"), WASM);
     let file = file.with_context(|| format!("cannot read {tenant}/{plugin}"))?;

@@ -20,13 +20,13 @@ use super::named_models::{self, Given, by_name};
 use super::settings;
 use super::watch::Files;
 use crate::admin::{self, Admin};
+use crate::args::{option, text};
 use crate::file_upload::HashedFile;
+use crate::names;
 use crate::output::escaped;
 
 pub(crate) fn command() -> Command {
-    let file = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
-    };
+    let file = |name| option(name, "FILE").value_parser(value_parser!(PathBuf));
     Command::new("dev")
         .about("Serve a plugin while you write it: each save is live at the next request")
         .after_help(
@@ -46,75 +46,50 @@ pub(crate) fn command() -> Command {
              ranker.onnx\n  \
              gristmill plugin dev --tenant acme",
         )
-        .arg(
+        .args([
             Arg::new("folder")
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
                 .default_value(".")
                 .help("The plugin's folder"),
-        )
-        .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("FILE")
+            option("model", "FILE")
                 .action(ArgAction::Append)
                 .required_unless_present("tenant")
                 .help("The model, as ONNX. For a handler NAME=FILE, once for each model"),
-        )
-        .arg(
-            file("pre", "The plugin that does the preprocessing, if FOLDER does not")
+            file("pre")
+                .help("The plugin that does the preprocessing, if FOLDER does not")
                 .conflicts_with("post")
                 .requires("model"),
-        )
-        .arg(
-            file("post", "The plugin that does the postprocessing, if FOLDER does not")
+            file("post")
+                .help("The plugin that does the postprocessing, if FOLDER does not")
                 .requires("model"),
-        )
-        .arg(file("settings", "The pipeline's settings: a JSON object").requires("model"))
-        .arg(
-            Arg::new("instance-reuse")
-                .long("instance-reuse")
-                .value_name("MODE")
+            file("settings").help("The pipeline's settings: a JSON object").requires("model"),
+            option("instance-reuse", "MODE")
                 .value_parser(["none", "request", "tenant"])
                 .requires("model")
                 .help("Which calls share an instance [default: as the server's]"),
-        )
-        .arg(
-            Arg::new("listen")
-                .long("listen")
-                .value_name("ADDRESS")
+            option("listen", "ADDRESS")
                 .conflicts_with("tenant")
                 .help("Where the server for this plugin answers [default: 127.0.0.1:8080]"),
-        )
-        .arg(
-            file(
-                "onnxruntime-library",
-                "ONNX Runtime's shared library [default: as `gristmill plugin test` finds it]",
-            )
-            .env("GRISTMILL_ONNXRUNTIME_LIBRARY")
-            .conflicts_with("tenant"),
-        )
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
+            file("onnxruntime-library")
+                .help(
+                    "ONNX Runtime's shared library [default: as `gristmill plugin test` finds it]",
+                )
+                .env("GRISTMILL_ONNXRUNTIME_LIBRARY")
+                .conflicts_with("tenant"),
+            option("tenant", "NAME")
                 .conflicts_with("model")
                 .help("The tenant of a server that runs"),
-        )
-        .arg(
-            Arg::new("name")
-                .long("name")
-                .value_name("NAME")
+            option("name", "NAME")
                 .help("The plugin's name [default: the name of its folder's manifest]"),
-        )
+        ])
         .args(admin::change_arguments())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
-    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let folder = path("folder").context("FOLDER is missing")?;
-    let name = text("name").map(|name| admin::name("--name", name)).transpose()?;
+    let name = names::optional(matches, "name")?;
     // Mistakes in flags and files are found before a server starts.
     let local = match matches.get_many::<String>("model") {
         None => None,
@@ -137,22 +112,19 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             );
             let pipeline = Pipeline {
                 settings: path("settings"),
-                instance_reuse: text("instance-reuse").map(str::to_owned),
+                instance_reuse: text(matches, "instance-reuse").map(str::to_owned),
                 other,
                 handler_models: is_handler.then(|| models.keys().cloned().collect()),
             };
             pipeline.document("it", None)?;
-            let listen = text("listen").unwrap_or("127.0.0.1:8080");
+            let listen = text(matches, "listen").unwrap_or("127.0.0.1:8080");
             let local = Local::start(listen, &models, path("onnxruntime-library"))?;
             Some((local, pipeline))
         }
     };
     let (admin, tenant) = match &local {
         Some((local, _)) => (local.admin()?, TENANT.parse()?),
-        None => {
-            let tenant = text("tenant").context("--tenant is missing")?;
-            (Admin::to_change(matches)?, admin::name("--tenant", tenant)?)
-        }
+        None => (Admin::to_change(matches)?, names::given_tenant(matches)?),
     };
     let uploaded = OnceCell::new();
     let session = Session { folder, name, admin, tenant, local: local.as_ref(), uploaded };

@@ -1,11 +1,12 @@
 //! `gristmill plugin list`: a tenant's plugins, as the server has them.
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
-use crate::output::{self, Column, Output, Table, state_and_reason};
+use crate::names;
+use crate::output::{Column, Output, Table, state_and_reason};
 
 const COLUMNS: [Column; 4] =
     [("NAME", "name"), ("DIGEST", "digest"), ("ROLES", "roles"), ("STATE", "state")];
@@ -21,20 +22,14 @@ pub(crate) fn command() -> Command {
              with --token.",
         )
         .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
-                .required(true)
-                .help("The tenant whose plugins are listed"),
+            names::tenant_flag("The tenant whose plugins are listed"),
         )
-        .args(admin::arguments())
-        .arg(output::argument())
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
-    let tenant = matches.get_one::<String>("tenant").context("--tenant is missing")?;
-    let tenant = admin::name("--tenant", tenant)?;
+    let tenant = names::given_tenant(matches)?;
     let status = admin.get("status").context("cannot list plugins")?;
     let tenant_status = status["tenants"].get(tenant.as_str());
     let tenant_status =
@@ -96,6 +91,6 @@ a          sha256:012345678901  pre    ready
 long-name  sha256:012345678901         failed: too large
 ";
         let rows: Vec<_> = plugins.iter().map(row).collect();
-        assert_eq!(output::table(&COLUMNS, &rows), expected);
+        assert_eq!(crate::output::table(&COLUMNS, &rows), expected);
     }
 }

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 
 use crate::admin::{self, Admin};
-use crate::logs;
-use crate::output::{self, Output};
+use crate::args::{option, word};
+use crate::output::Output;
+use crate::{logs, names};
 
 pub(crate) fn command() -> Command {
     Command::new("logs")
@@ -20,30 +21,20 @@ pub(crate) fn command() -> Command {
              logged last, until it ends. Give the token in GRISTMILL_ADMIN_TOKEN rather than with \
              --token.",
         )
-        .arg(Arg::new("plugin").value_name("PLUGIN").required(true).help("The plugin's name"))
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
-                .required(true)
-                .help("The plugin's tenant"),
-        )
-        .arg(
-            Arg::new("limit")
-                .long("limit")
-                .value_name("N")
+        .args([
+            word("plugin", "PLUGIN").help("The plugin's name"),
+            names::tenant_flag("The plugin's tenant"),
+            option("limit", "N")
                 .value_parser(value_parser!(u32))
                 .help("Show at most the last N lines"),
-        )
-        .args(admin::arguments())
-        .arg(output::argument())
+        ])
+        .args(admin::asking())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
-    let argument = |name: &str| matches.get_one::<String>(name);
-    let tenant = admin::name("--tenant", argument("tenant").context("--tenant is missing")?)?;
-    let plugin = admin::name("PLUGIN", argument("plugin").context("PLUGIN is missing")?)?;
+    let tenant = names::given_tenant(matches)?;
+    let plugin = names::required(matches, "plugin", "PLUGIN")?;
     let mut path = format!("tenants/{tenant}/plugins/{plugin}/logs");
     if let Some(limit) = matches.get_one::<u32>("limit") {
         let _ = write!(path, "?limit={limit}");

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgAction, ArgMatches, Command};
 use gristmill_core::{ModelInfo, Name};
 
 use self::fit::{Files, PluginFit};
@@ -26,6 +26,8 @@ use super::named_models::{self, Given, by_name};
 use super::sdk::{Sdks, template};
 use super::within::refuse_full;
 use crate::admin::{self, Admin};
+use crate::args::{option, required, text, texts};
+use crate::names;
 
 pub(crate) fn command() -> Command {
     Command::new("new")
@@ -47,41 +49,23 @@ pub(crate) fn command() -> Command {
              several models, make a handler that runs each model once; a request to several is an \
              object with a key for each, in which a picture is a text in base64.",
         )
-        .arg(Arg::new("name").value_name("NAME").required(true).help("The plugin's name"))
-        .arg(
-            Arg::new("language")
-                .long("language")
-                .value_name("LANGUAGE")
+        .args([
+            names::argument("The plugin's name"),
+            option("language", "LANGUAGE")
                 .required(true)
                 .value_parser(Language::ALL.map(Language::as_str))
                 .help("The language to write it in"),
-        )
-        .arg(
-            Arg::new("folder")
-                .long("folder")
-                .value_name("DIR")
+            option("folder", "DIR")
                 .help("The folder to make; an existing one must be empty [default: NAME]"),
-        )
-        .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("FILE or NAME")
-                .action(ArgAction::Append)
-                .help(
-                    "The model that it is for: a file as ONNX or its folder, or one on the server. \
-                     For a handler NAME=MODEL, once for each model",
-                ),
-        )
-        .arg(
-            Arg::new("tokenizer")
-                .long("tokenizer")
-                .value_name("FILE")
-                .requires("model")
-                .help(
-                    "The tokenizer.json of a model whose inputs are input_ids: the plugin takes texts \
-                     [default: tokenizer.json beside the model's file, if it is there]",
-                ),
-        )
+            option("model", "FILE or NAME").action(ArgAction::Append).help(
+                "The model that it is for: a file as ONNX or its folder, or one on the server. \
+                 For a handler NAME=MODEL, once for each model",
+            ),
+            option("tokenizer", "FILE").requires("model").help(
+                "The tokenizer.json of a model whose inputs are input_ids: the plugin takes texts \
+                 [default: tokenizer.json beside the model's file, if it is there]",
+            ),
+        ])
         .args(admin::arguments())
 }
 
@@ -96,11 +80,10 @@ A model takes the tokens of texts (input_ids), and so does this plugin: its requ
 --tokenizer FILE, the tokenizer.json beside the model that was exported, a plugin takes texts.";
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let argument = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let language = argument("language").and_then(Language::named);
+    let language = text(matches, "language").and_then(Language::named);
     let language = language.context("--language is missing")?;
-    let name = name_of(argument("name").context("NAME is missing")?, language)?;
-    let folder = PathBuf::from(argument("folder").unwrap_or(&name));
+    let name = name_of(required(matches, "name")?, language)?;
+    let folder = PathBuf::from(text(matches, "folder").unwrap_or(&name));
     let models = models(matches)?;
     let fitted = fitted(&models, &name, language, matches)?;
     let lacks_tokenizer = fitted.as_ref().is_some_and(|fitted| fitted.lacks_tokenizer);
@@ -144,7 +127,7 @@ impl ModelsOf {
 
 /// The models that the command line names.
 fn models(matches: &ArgMatches) -> Result<ModelsOf> {
-    let values = matches.get_many::<String>("model").into_iter().flatten();
+    let values = texts(matches, "model");
     let given_models = values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
     match &given_models[..] {
         [] => return Ok(ModelsOf::Nothing),

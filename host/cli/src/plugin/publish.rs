@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 
 use super::build::build;
+use crate::args::{required, word};
 use crate::oci::{self, Reference, RegistryAccess};
 
 pub(crate) fn command() -> Command {
-    let argument = |name: &'static str, shown: &'static str, help: &'static str| {
-        Arg::new(name).value_name(shown).required(true).help(help)
-    };
     Command::new("publish")
         .about("Put a plugin into a registry of OCI artifacts")
         .after_help(
@@ -22,24 +20,22 @@ pub(crate) fn command() -> Command {
              It prints the plugin's name with the digest of its manifest, which is what cosign \
              signs. No server of Gristmill is asked.",
         )
-        .arg(argument(
-            "plugin",
-            "PLUGIN",
-            "The file of a plugin, or a folder, which is built first",
-        ))
-        .arg(argument("reference", "REFERENCE", "Its name: oci://REGISTRY/REPOSITORY:TAG"))
+        .args([
+            word("plugin", "PLUGIN")
+                .help("The file of a plugin, or a folder, which is built first"),
+            word("reference", "REFERENCE").help("Its name: oci://REGISTRY/REPOSITORY:TAG"),
+        ])
         .args(oci::arguments())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let argument = |name: &str| matches.get_one::<String>(name).context("an argument is missing");
     // The name is checked before the build, which may take a minute.
-    let text = argument("reference")?;
+    let text = required(matches, "reference")?;
     let reference = Reference::of(text)?;
     let reference = reference.with_context(|| {
         format!("{text:?} is not a name: must be oci://REGISTRY/REPOSITORY:TAG")
     })?;
-    let plugin = Path::new(argument("plugin")?);
+    let plugin = Path::new(required(matches, "plugin")?);
     let file = if plugin.is_dir() { build(plugin, None)?.path } else { plugin.to_owned() };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
     println!("{}", oci::publish(body, &reference, &RegistryAccess::of(matches))?);

@@ -17,15 +17,13 @@ use super::build::build;
 use super::component_file::name_of;
 use super::new::REUSE_HINT;
 use crate::admin::{self, Admin};
+use crate::args::{option, text};
 use crate::file_upload::HashedFile;
 use crate::oci::{self, Reference, RegistryAccess};
 use crate::progress::{Progress, bytes_text};
-use crate::{change, differences, release_flags, signature};
+use crate::{change, differences, names, release_flags, signature};
 
 pub(crate) fn command() -> Command {
-    let text = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("NAME").help(help)
-    };
     Command::new("push")
         .about("Upload a plugin, which is live in every pipeline that names it when the command returns")
         .after_help(
@@ -49,54 +47,44 @@ pub(crate) fn command() -> Command {
              address with https://; --ca-file names the authority of its certificate, unless the \
              system knows it.",
         )
-        .arg(
-            Arg::new("plugin")
-                .value_name("PLUGIN")
-                .default_value(".")
-                .help(
-                    "The file of a plugin, a folder, which is built first, or its name in a registry \
-                     (oci://REGISTRY/REPOSITORY:TAG or @sha256:...)",
-                ),
-        )
-        .arg(text("tenant", "The plugin's tenant").required(true))
-        .arg(text("name", "The plugin's name [default: the name of the file]"))
-        .arg(text("pipeline", "A pipeline of the plugin, which is made if it is not there"))
-        .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("MODEL")
-                .action(ArgAction::Append)
-                .requires("pipeline")
-                .help(
-                    "The pipeline's model; for a handler NAME=MODEL, as its code names it, maybe \
-                     several times",
-                ),
-        )
-        .arg(
-            Arg::new("signature")
-                .long("signature")
-                .value_name("FILE")
-                .help("A signature over the plugin's file, as `openssl dgst -sha256 -sign` makes it"),
-        )
+        .args([
+            Arg::new("plugin").value_name("PLUGIN").default_value(".").help(
+                "The file of a plugin, a folder, which is built first, or its name in a registry \
+                 (oci://REGISTRY/REPOSITORY:TAG or @sha256:...)",
+            ),
+            names::tenant_flag("The plugin's tenant"),
+            option("name", "NAME").help("The plugin's name [default: the name of the file]"),
+            option("pipeline", "NAME")
+                .help("A pipeline of the plugin, which is made if it is not there"),
+            option("model", "MODEL").action(ArgAction::Append).requires("pipeline").help(
+                "The pipeline's model; for a handler NAME=MODEL, as its code names it, maybe \
+                 several times",
+            ),
+            option("signature", "FILE").help(
+                "A signature over the plugin's file, as `openssl dgst -sha256 -sign` makes it",
+            ),
+        ])
         .args(oci::arguments())
-        .arg(change::message().requires("pipeline"))
-        .args([release_flags::skip_samples(), release_flags::wait_all()])
+        .args([
+            change::message().requires("pipeline"),
+            release_flags::skip_samples(),
+            release_flags::wait_all(),
+        ])
         .args(admin::change_arguments())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let argument = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // All flags are checked before the build, which may take a minute.
     let admin = Admin::to_change(matches)?;
-    let tenant = admin::name("--tenant", argument("tenant").context("--tenant is missing")?)?;
-    let name = argument("name").map(|name| admin::name("--name", name)).transpose()?;
+    let tenant = names::given_tenant(matches)?;
+    let name = names::optional(matches, "name")?;
     let pipeline = Pipeline::of(matches)?;
     if let Some(pipeline) = &pipeline {
         pipeline.check(&admin, &tenant)?;
     }
-    let given_signature = argument("signature").map(|file| signature::read(Path::new(file)));
+    let given_signature = text(matches, "signature").map(|file| signature::read(Path::new(file)));
     let given_signature = given_signature.transpose()?;
-    let plugin = Plugin::at(argument("plugin").unwrap_or("."), matches)?;
+    let plugin = Plugin::at(text(matches, "plugin").unwrap_or("."), matches)?;
     let name = match name {
         Some(name) => name,
         None => admin::name(&format!("{} (--name gives another)", plugin.named_by), &plugin.name)?,

@@ -58,10 +58,7 @@ pub(super) fn print(
         }
         Checked::Archive(file) => archive::report(path, file, loaded)?,
     };
-    match output {
-        Output::Text => print!("{text}"),
-        Output::Json => println!("{json}"),
-    }
+    output.print(json, || text);
     Ok(())
 }
 

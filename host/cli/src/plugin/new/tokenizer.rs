@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::fit::TOKENIZER;
 use super::signature::{Signature, Texts};
+use crate::args::text;
 use crate::plugin::model::Model;
 
 /// The largest file that the host reads.
@@ -27,7 +28,7 @@ pub(super) fn read(
     signatures: &[(Option<&Name>, String, Signature)],
     matches: &ArgMatches,
 ) -> Result<Option<Vec<u8>>> {
-    if let Some(file) = matches.get_one::<String>("tokenizer") {
+    if let Some(file) = text(matches, "tokenizer") {
         return read_file(Path::new(file)).map(Some);
     }
     let of_texts = models

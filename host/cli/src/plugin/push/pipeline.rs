@@ -7,6 +7,7 @@ use gristmill_state::PluginSignature;
 use serde_json::{Map, Value, json};
 
 use crate::admin::{self, Admin};
+use crate::args::texts;
 use crate::file_upload::HashedFile;
 use crate::progress::Progress;
 use crate::{change, names};
@@ -36,9 +37,8 @@ pub(super) struct Pushed<'a> {
 impl Pipeline {
     /// None if the command names none.
     pub(super) fn of(matches: &ArgMatches) -> Result<Option<Self>> {
-        let Some(name) = matches.get_one::<String>("pipeline") else { return Ok(None) };
-        let name = admin::name("--pipeline", name)?;
-        let models = matches.get_many::<String>("model").into_iter().flatten();
+        let Some(name) = names::optional(matches, "pipeline")? else { return Ok(None) };
+        let models = texts(matches, "model");
         let models = models.map(|model| Model::of(model)).collect::<Result<_>>()?;
         Ok(Some(Self { name, models }))
     }

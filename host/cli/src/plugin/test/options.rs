@@ -14,7 +14,8 @@ use super::requests::Samples;
 use super::round::{Checks, Update};
 use super::server::ServerModels;
 use crate::admin;
-use crate::output::{self, Output};
+use crate::args::{option, switch, text, texts};
+use crate::output::Output;
 use crate::plugin::model::Model;
 use crate::plugin::named_models::{self, Given};
 use crate::plugin::settings;
@@ -24,25 +25,17 @@ use crate::plugin::within::inside;
 const REQUESTS: &str = "requests";
 
 pub(crate) fn command() -> Command {
-    let file = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
-    };
-    let flag = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
+    let file = |name| option(name, "FILE").value_parser(value_parser!(PathBuf));
     let plugin = Arg::new("plugin")
         .value_name("PLUGIN")
         .value_parser(value_parser!(PathBuf))
         .conflicts_with_all(["pre", "post"])
         .help("The plugin's folder, which is built first, or its component [default: .]");
-    let pre = file("pre", "The preprocessor, if the postprocessor is another plugin");
-    let post = file("post", "The postprocessor, if the preprocessor is another plugin");
-    let requests = file(
-        "requests",
-        "The folder of requests [default: requests/ in the plugin's folder, or here]",
-    );
-    let library = file(
-        "onnxruntime-library",
+    let pre = file("pre").help("The preprocessor, if the postprocessor is another plugin");
+    let post = file("post").help("The postprocessor, if the preprocessor is another plugin");
+    let requests = file("requests")
+        .help("The folder of requests [default: requests/ in the plugin's folder, or here]");
+    let library = file("onnxruntime-library").help(
         "ONNX Runtime's shared library [default: ORT_DYLIB_PATH, or one in onnxruntime/ of \
          gristmill-data or target, here or above, or beside this program, or that of Python's \
          package onnxruntime]",
@@ -50,73 +43,47 @@ pub(crate) fn command() -> Command {
     Command::new("test")
         .about("Run sample requests through a plugin and a model, here or on a server")
         .after_help(HELP)
-        .arg(plugin)
-        .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("FILE or NAME")
-                .required(true)
-                .action(ArgAction::Append)
-                .help(
-                    "The model: a file as ONNX or its folder, or with --tenant one on the server. \
-                     For a handler NAME=MODEL, once for each model that its code names",
-                ),
-        )
-        .arg(
-            Arg::new("tenant")
-                .long("tenant")
-                .value_name("NAME")
+        .args([
+            plugin,
+            option("model", "FILE or NAME").required(true).action(ArgAction::Append).help(
+                "The model: a file as ONNX or its folder, or with --tenant one on the server. \
+                 For a handler NAME=MODEL, once for each model that its code names",
+            ),
+            option("tenant", "NAME")
                 .conflicts_with("repeat")
                 .help("Test on the server, as a plugin of this tenant"),
-        )
-        .arg(pre.requires("post"))
-        .arg(post.requires("pre"))
-        .arg(file("settings", "The pipeline's settings: a JSON object"))
-        .arg(
-            Arg::new("asset").long("asset").value_name("NAME=FILE").action(ArgAction::Append).help(
+            pre.requires("post"),
+            post.requires("pre"),
+            file("settings").help("The pipeline's settings: a JSON object"),
+            option("asset", "NAME=FILE").action(ArgAction::Append).help(
                 "A file that the pipeline names under assets, which the plugin opens by NAME; the \
-                     plugin's own files are there anyway. With --tenant it is NAME=ASSET, an asset \
-                     of the tenant, maybe with a version: prices@3",
+                 plugin's own files are there anyway. With --tenant it is NAME=ASSET, an asset \
+                 of the tenant, maybe with a version: prices@3",
             ),
-        )
-        .arg(requests.value_name("DIR"))
-        .arg(
-            flag("update", "Write the expectations that are missing or differ")
+            requests.value_name("DIR"),
+            switch("update")
+                .help("Write the expectations that are missing or differ")
                 .conflicts_with("watch"),
-        )
-        .arg(
-            flag("allow-failures", "With --update: write also that a request fails")
+            switch("allow-failures")
+                .help("With --update: write also that a request fails")
                 .requires("update"),
-        )
-        .arg(flag("watch", "Build and run again when files change, until Ctrl-C"))
-        .arg(
-            Arg::new("tolerance")
-                .long("tolerance")
-                .value_name("NUMBER")
+            switch("watch").help("Build and run again when files change, until Ctrl-C"),
+            option("tolerance", "NUMBER")
                 .value_parser(value_parser!(f64))
                 .allow_negative_numbers(true)
                 .default_value("1e-4")
                 .help("How far a number may be from the expected x: by NUMBER + NUMBER * |x|"),
-        )
-        .arg(
-            Arg::new("instance-reuse")
-                .long("instance-reuse")
-                .value_name("MODE")
+            option("instance-reuse", "MODE")
                 .value_parser(["none", "request", "tenant"])
                 .default_value("none")
                 .help("Which calls share an instance, as the pipeline's instance_reuse"),
-        )
-        .arg(
-            Arg::new("repeat")
-                .long("repeat")
-                .value_name("N")
+            option("repeat", "N")
                 .value_parser(value_parser!(u32).range(1..=100_000))
                 .default_value("1")
                 .help("Run each request N times; the median times are shown, too"),
-        )
-        .arg(library.env("GRISTMILL_ONNXRUNTIME_LIBRARY"))
-        .args(admin::arguments())
-        .arg(output::argument())
+            library.env("GRISTMILL_ONNXRUNTIME_LIBRARY"),
+        ])
+        .args(admin::asking())
 }
 
 const HELP: &str = "\
@@ -231,7 +198,7 @@ fn on_server(model: &str) -> Result<Name> {
 fn assets(matches: &ArgMatches) -> Result<Vec<(String, String)>> {
     let tenant = matches.get_one::<String>("tenant");
     let form = if tenant.is_some() { "NAME=ASSET" } else { "NAME=FILE" };
-    let values = matches.get_many::<String>("asset").into_iter().flatten();
+    let values = texts(matches, "asset");
     let read = |value: &String| {
         let (name, of) =
             value.split_once('=').with_context(|| format!("--asset {value} is not {form}"))?;
@@ -258,7 +225,6 @@ impl Options {
         let tolerance = *matches.get_one::<f64>("tolerance").context("--tolerance is missing")?;
         ensure!((0.0..=1.0).contains(&tolerance), "--tolerance is {tolerance}: must be 0 to 1");
         let repeat: u32 = *matches.get_one("repeat").context("--repeat is missing")?;
-        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
         Ok(Self {
             plugin,
             post: path("post"),
@@ -267,7 +233,7 @@ impl Options {
             settings: path("settings"),
             assets: assets(matches)?,
             requests: path("requests"),
-            reuse: match text("instance-reuse") {
+            reuse: match text(matches, "instance-reuse") {
                 Some("request") => Reuse::Request,
                 Some("tenant") => Reuse::Tenant(TenantReuse::default()),
                 _ => Reuse::None,
