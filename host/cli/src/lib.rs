@@ -2,9 +2,10 @@
 //! tools that make plugins, models and manifests from files. [`commands`] lists them and [`run`]
 //! runs one. The binary adds the commands that start a server or read its data directory.
 //!
-//! In reading order: `contexts` has the servers that the user named, `access` and `trust` find the
-//! address, the token and the files of TLS, `admin` makes the calls, `change` makes a release of
-//! what a command found, with `names` and `edit`; `output` and `progress` show results. Each
+//! In reading order: `args` has the forms of arguments, `contexts` the servers that the user named,
+//! `access` and `trust` find the address, the token and the files of TLS, `admin` makes the calls,
+//! `change` makes a release of what a command found, with `names` and `edit`; `output` and
+//! `progress` show results. Each
 //! command has a file of its name. `oci` fetches plugins from registries, `signature` reads their
 //! signatures. `plugin` has the tools for plugins, `deploy` brings a server to
 //! what a manifest says, `bench` measures a server and explains the result, and `demo` starts one
@@ -69,45 +70,57 @@ pub mod token;
 mod trust;
 mod usage;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
 
+use self::Run::{Ending, Plain, Whole};
 pub use self::child::runner_config;
 pub use self::exit::{Exit, FAILED};
 pub use self::local::{LOCAL, LocalServer, Replaced};
 pub use self::progress::Progress;
 
+/// What runs a command.
+enum Run {
+    /// It ends well in only one way.
+    Plain(fn(&ArgMatches) -> Result<()>),
+    Ending(fn(&ArgMatches) -> Result<Exit>),
+    /// It gets the whole command line of the program as well.
+    Whole(fn(&ArgMatches, Command) -> Result<()>),
+}
+
+const COMMANDS: [(fn() -> Command, Run); 27] = [
+    (demo::command, Plain(demo::run)),
+    (plugin::command, Plain(plugin::run)),
+    (deploy::command, Ending(deploy::run)),
+    (deploy::diff_command, Ending(deploy::diff)),
+    (status::command, Plain(status::run)),
+    (tenant::command, Plain(tenant::run)),
+    (pipeline::command, Plain(pipeline::run)),
+    (key::command, Plain(key::run)),
+    (grant::command, Plain(grant::run)),
+    (grant::revoke_command, Plain(grant::revoke)),
+    (get::command, Plain(get::run)),
+    (put::command, Plain(put::run)),
+    (releases::command, Plain(releases::run)),
+    (usage::command, Plain(usage::run)),
+    (requests::command, Plain(requests::run)),
+    (profile::command, Plain(profile::run)),
+    (bench::command, Plain(bench::run)),
+    (logs::command, Plain(logs::run)),
+    (rollback::command, Plain(rollback::run)),
+    (candidate::command, Plain(candidate::run)),
+    (samples::command, Plain(samples::run)),
+    (model::command, Plain(model::run)),
+    (kv::command, Plain(kv::run)),
+    (asset::command, Plain(asset::run)),
+    (context::command, Plain(context::run)),
+    (tls::command, Plain(tls::run)),
+    (completions::command, Whole(completions::run)),
+];
+
 /// The commands, in the order of the help.
 pub fn commands() -> [Command; 27] {
-    [
-        demo::command(),
-        plugin::command(),
-        deploy::command(),
-        deploy::diff_command(),
-        status::command(),
-        tenant::command(),
-        pipeline::command(),
-        key::command(),
-        grant::command(),
-        grant::revoke_command(),
-        get::command(),
-        put::command(),
-        releases::command(),
-        usage::command(),
-        requests::command(),
-        profile::command(),
-        bench::command(),
-        logs::command(),
-        rollback::command(),
-        candidate::command(),
-        samples::command(),
-        model::command(),
-        kv::command(),
-        asset::command(),
-        context::command(),
-        tls::command(),
-        completions::command(),
-    ]
+    COMMANDS.map(|(command, _)| command())
 }
 
 /// Run the one of [`commands`] that `matches` name. `program` is the whole command line, which
@@ -116,46 +129,14 @@ pub fn commands() -> [Command; 27] {
 /// # Errors
 /// Something was refused or failed, or it is none of these commands.
 pub fn run(matches: &ArgMatches, program: fn() -> Command) -> Result<Exit> {
-    match matches.subcommand() {
-        Some(("deploy", matches)) => deploy::run(matches),
-        Some(("diff", matches)) => deploy::diff(matches),
-        Some((name, matches)) => run_plain(name, matches, program).map(|()| Exit::Done),
-        None => no_such_command().map(|()| Exit::Done),
+    const UNKNOWN: &str = "no such command; see gristmill --help";
+    let (name, matches) = matches.subcommand().context(UNKNOWN)?;
+    let is_it = |(command, _): &(fn() -> Command, Run)| command().get_name() == name;
+    let (_, run) = COMMANDS.into_iter().find(is_it).context(UNKNOWN)?;
+    match run {
+        Plain(run) => run(matches)?,
+        Ending(run) => return run(matches),
+        Whole(run) => run(matches, program())?,
     }
-}
-
-/// Run a command that ends well in only one way.
-fn run_plain(name: &str, matches: &ArgMatches, program: fn() -> Command) -> Result<()> {
-    match name {
-        "demo" => demo::run(matches),
-        "plugin" => plugin::run(matches),
-        "status" => status::run(matches),
-        "tenant" => tenant::run(matches),
-        "pipeline" => pipeline::run(matches),
-        "key" => key::run(matches),
-        "grant" => grant::run(matches),
-        "revoke" => grant::revoke(matches),
-        "get" => get::run(matches),
-        "put" => put::run(matches),
-        "releases" => releases::run(matches),
-        "usage" => usage::run(matches),
-        "requests" => requests::run(matches),
-        "profile" => profile::run(matches),
-        "bench" => bench::run(matches),
-        "logs" => logs::run(matches),
-        "rollback" => rollback::run(matches),
-        "candidate" => candidate::run(matches),
-        "samples" => samples::run(matches),
-        "model" => model::run(matches),
-        "kv" => kv::run(matches),
-        "asset" => asset::run(matches),
-        "context" => context::run(matches),
-        "tls" => tls::run(matches),
-        "completions" => completions::run(matches, program()),
-        _ => no_such_command(),
-    }
-}
-
-fn no_such_command() -> Result<()> {
-    bail!("no such command; see gristmill --help")
+    Ok(Exit::Done)
 }

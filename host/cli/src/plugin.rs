@@ -25,10 +25,26 @@ mod tool;
 mod watch;
 pub(crate) mod within;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
 
 use crate::args::group;
+
+/// A command, and what runs it.
+type Entry = (fn() -> Command, fn(&ArgMatches) -> Result<()>);
+
+const COMMANDS: [Entry; 10] = [
+    (new::command, new::run),
+    (build::command, build::run),
+    (check::command, check::run),
+    (test::command, test::run),
+    (dev::command, dev::run),
+    (push::command, push::run),
+    (publish::command, publish::run),
+    (list::command, list::run),
+    (content::command, content::run),
+    (logs::command, logs::run),
+];
 
 pub(crate) fn command() -> Command {
     group("plugin")
@@ -36,30 +52,13 @@ pub(crate) fn command() -> Command {
             "Make, build, check, test, try, push, publish, list and read back plugins, and show their \
              lines",
         )
-        .subcommand(new::command())
-        .subcommand(build::command())
-        .subcommand(check::command())
-        .subcommand(test::command())
-        .subcommand(dev::command())
-        .subcommand(push::command())
-        .subcommand(publish::command())
-        .subcommand(list::command())
-        .subcommand(content::command())
-        .subcommand(logs::command())
+        .subcommands(COMMANDS.map(|(command, _)| command()))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    match matches.subcommand() {
-        Some(("new", matches)) => new::run(matches),
-        Some(("build", matches)) => build::run(matches),
-        Some(("check", matches)) => check::run(matches),
-        Some(("push", matches)) => push::run(matches),
-        Some(("publish", matches)) => publish::run(matches),
-        Some(("list", matches)) => list::run(matches),
-        Some(("content", matches)) => content::run(matches),
-        Some(("logs", matches)) => logs::run(matches),
-        Some(("test", matches)) => test::run(matches),
-        Some(("dev", matches)) => dev::run(matches),
-        _ => bail!("no such command; see gristmill --help"),
-    }
+    const UNKNOWN: &str = "no such command; see gristmill plugin --help";
+    let (name, matches) = matches.subcommand().context(UNKNOWN)?;
+    let mut commands = COMMANDS.into_iter();
+    let found = commands.find(|(command, _)| command().get_name() == name);
+    found.context(UNKNOWN)?.1(matches)
 }
