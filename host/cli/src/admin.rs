@@ -158,10 +158,7 @@ impl Admin {
 
     /// `GET` a document; none if the thing is not there.
     pub(crate) fn find(&self, path: &str) -> Result<Option<Value>> {
-        match block_on(self.client.get(path)) {
-            Err(AdminError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
-            answer => self.answered(answer).map(Some),
-        }
+        self.unless(StatusCode::NOT_FOUND, block_on(self.client.get(path)))
     }
 
     /// All metrics, in Prometheus' text format.
@@ -230,10 +227,7 @@ impl Admin {
 
     /// `POST` a document; none if there is no such thing.
     pub(crate) fn post_if_there(&self, path: &str, document: &Value) -> Result<Option<Value>> {
-        match block_on(self.client.post_json(path, document)) {
-            Err(AdminError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
-            answer => self.answered(answer).map(Some),
-        }
+        self.unless(StatusCode::NOT_FOUND, block_on(self.client.post_json(path, document)))
     }
 
     /// `POST` a document with `expected_release`; none if another release serves by now.
@@ -242,10 +236,8 @@ impl Admin {
         path: &str,
         document: &Value,
     ) -> Result<Option<Value>> {
-        match block_on(self.client.post_json(path, document)) {
-            Err(AdminError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => Ok(None),
-            answer => self.answered(answer).map(Some),
-        }
+        let answer = block_on(self.client.post_json(path, document));
+        self.unless(StatusCode::PRECONDITION_FAILED, answer)
     }
 
     /// Upload the file of this digest and length, unless the server has it. `progress` is told the
@@ -262,6 +254,14 @@ impl Admin {
             Ok(is_sent) => Ok(is_sent),
             Err(UploadError::Admin(error)) => Err(self.failed(error)),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The document; none if the answer has this status.
+    fn unless(&self, none: StatusCode, answer: Result<Value, AdminError>) -> Result<Option<Value>> {
+        match answer {
+            Err(AdminError::Refused { status, .. }) if status == none => Ok(None),
+            answer => self.answered(answer).map(Some),
         }
     }
 

@@ -21,9 +21,6 @@ const COLUMNS: [Column; 5] = [
     ("STATE", "state"),
 ];
 
-/// The items of one page of the list: a server has no more tokens.
-const PAGE: usize = 1000;
-
 /// The subcommands of `gristmill token` that call a server.
 pub fn commands() -> [Command; 5] {
     let create = Command::new("create")
@@ -119,12 +116,12 @@ fn delete(matches: &ArgMatches) -> Result<()> {
 }
 
 fn list(matches: &ArgMatches) -> Result<()> {
-    let mut page = Admin::of(matches)?
-        .get(&format!("tokens?limit={PAGE}"))
-        .context("cannot list the tokens")?;
-    let items = page["items"].take();
-    let items = items.as_array().map_or(&[][..], Vec::as_slice);
-    Table { columns: &COLUMNS, none: "there are no tokens" }.print(items, Output::of(matches), row);
+    let items = Admin::of(matches)?.items("tokens").context("cannot list the tokens")?;
+    Table { columns: &COLUMNS, none: "there are no tokens" }.print(
+        &items,
+        Output::of(matches),
+        row,
+    );
     Ok(())
 }
 
