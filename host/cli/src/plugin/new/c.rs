@@ -17,14 +17,8 @@ use super::signature::{Picture, Requests, Texts};
 /// # Errors
 /// The sample cannot be written.
 pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
-    let tests = match plugin.only() {
-        Some(fit) => unit_tests::tests(plugin, fit),
-        None => unit_tests::handler_tests(plugin),
-    };
-    let mut files =
-        vec![("plugin.c", code(plugin).into_bytes()), ("plugin_test.c", tests.into_bytes())];
-    files.extend(plugin.data()?);
-    Ok(files)
+    let code = ("plugin.c", code(plugin));
+    plugin.files(code, "plugin_test.c", unit_tests::tests, unit_tests::handler_tests)
 }
 
 fn code(plugin: &PluginFit<'_>) -> String {
@@ -189,11 +183,7 @@ fn tokens_lines(fit: &Fit<'_>, texts: &Texts) -> String {
          GM_TRY(tokens_at(request, {place}, lengths, {count}, {is_int32}, &tokens));\n"
     );
     for (at, input) in fit.model.inputs.iter().enumerate() {
-        let part = match &*input.name {
-            "input_ids" => "ids",
-            "attention_mask" => "attention_mask",
-            _ => "type_ids",
-        };
+        let part = Fit::part_of(input, ["ids", "attention_mask", "type_ids"]);
         let _ = writeln!(lines, "    input_{at} = tokens.{part};");
     }
     lines

@@ -125,9 +125,18 @@ impl<'a> PluginFit<'a> {
         self.models.iter().filter_map(Fit::texts).any(|texts| texts.length.is_none())
     }
 
-    /// The sample request, and the tokenizer's file.
-    pub(super) fn data(&self) -> Result<Files> {
-        let mut files = vec![self.sample()?];
+    /// The files that replace those of a template: its code, its tests, the sample request, and
+    /// the tokenizer's file.
+    pub(super) fn files(
+        &self,
+        (code_file, code): (&'static str, String),
+        tests_file: &'static str,
+        tests: fn(&PluginFit<'_>, &Fit<'_>) -> String,
+        handler_tests: fn(&PluginFit<'_>) -> String,
+    ) -> Result<Files> {
+        let tests = self.only().map_or_else(|| handler_tests(self), |fit| tests(self, fit));
+        let (code, tests) = ((code_file, code.into_bytes()), (tests_file, tests.into_bytes()));
+        let mut files = vec![code, tests, self.sample()?];
         files.extend(self.tokenizer.map(|file| (TOKENIZER_FILE, file.to_vec())));
         Ok(files)
     }
@@ -246,6 +255,19 @@ impl<'a> Fit<'a> {
         match &self.requests {
             Requests::Texts(texts) => Some(texts),
             _ => None,
+        }
+    }
+
+    /// The part of the tokens of texts that an input is: `ids`, the mask or the types, by the
+    /// language's names for them.
+    pub(super) fn part_of(
+        input: &TensorInfo,
+        [ids, mask, types]: [&'static str; 3],
+    ) -> &'static str {
+        match &*input.name {
+            "input_ids" => ids,
+            "attention_mask" => mask,
+            _ => types,
         }
     }
 

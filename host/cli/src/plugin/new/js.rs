@@ -17,14 +17,8 @@ use super::signature::{Picture, Requests, Texts, sizes};
 /// # Errors
 /// The sample cannot be written.
 pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
-    let tests = match plugin.only() {
-        Some(fit) => unit_tests::tests(plugin, fit),
-        None => unit_tests::handler_tests(plugin),
-    };
-    let mut files =
-        vec![("plugin.js", code(plugin).into_bytes()), ("test/plugin.test.js", tests.into_bytes())];
-    files.extend(plugin.data()?);
-    Ok(files)
+    let code = ("plugin.js", code(plugin));
+    plugin.files(code, "test/plugin.test.js", unit_tests::tests, unit_tests::handler_tests)
 }
 
 fn code(plugin: &PluginFit<'_>) -> String {
@@ -248,11 +242,7 @@ fn text_constants(plugin: &PluginFit<'_>) -> String {
 fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (key(&input.name), dtype(input));
     if fit.texts().is_some() {
-        let part = match &*input.name {
-            "input_ids" => "ids",
-            "attention_mask" => "attentionMask",
-            _ => "typeIds",
-        };
+        let part = Fit::part_of(input, ["ids", "attentionMask", "typeIds"]);
         return format!("{name}: tokens.{part}");
     }
     if matches!(fit.requests, Requests::Objects) {

@@ -17,13 +17,8 @@ use super::signature::{Picture, Requests, Texts, sizes};
 /// # Errors
 /// The sample cannot be written.
 pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
-    let tests = match plugin.only() {
-        Some(fit) => unit_tests::tests(plugin, fit),
-        None => unit_tests::handler_tests(plugin),
-    };
-    let mut files = vec![("app.py", app(plugin).into_bytes()), ("test_app.py", tests.into_bytes())];
-    files.extend(plugin.data()?);
-    Ok(files)
+    let code = ("app.py", app(plugin));
+    plugin.files(code, "test_app.py", unit_tests::tests, unit_tests::handler_tests)
 }
 
 fn app(plugin: &PluginFit<'_>) -> String {
@@ -107,8 +102,10 @@ fn with_inputs(fit: &Fit<'_>, before: &str, after: &str) -> String {
         return picture.with_input(fit, before, after);
     }
     if let Some(texts) = fit.texts() {
-        let entry =
-            |input: &TensorInfo| format!("{}: tokens.{}", quoted(&input.name), part_of(input));
+        let entry = |input: &TensorInfo| {
+            let part = Fit::part_of(input, ["ids", "attention_mask", "type_ids"]);
+            format!("{}: tokens.{part}", quoted(&input.name))
+        };
         let inputs = fit.model.inputs.iter().map(entry).collect::<Vec<_>>().join(", ");
         // What makes one vector of those of a text's tokens reads the mask.
         let state = if fit.has_pooled() { ", tokens.attention_mask.tobytes()" } else { "" };
@@ -205,15 +202,6 @@ def pooled(hidden: Tensor, mask: np.ndarray) -> np.ndarray:
     hidden = np.asarray(hidden)
     return np.normalize(np.mean_pool(hidden, mask.reshape(hidden.shape[:2])))
 "#;
-
-/// The part of the tokens that is this input.
-fn part_of(input: &TensorInfo) -> &'static str {
-    match &*input.name {
-        "input_ids" => "ids",
-        "attention_mask" => "attention_mask",
-        _ => "type_ids",
-    }
-}
 
 /// The line that makes the tokens of texts.
 fn tokens_line(fit: &Fit<'_>, texts: &Texts) -> String {

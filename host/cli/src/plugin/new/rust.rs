@@ -19,14 +19,8 @@ use super::signature::{Picture, Requests};
 /// # Errors
 /// The sample cannot be written.
 pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
-    let tests = match plugin.only() {
-        Some(fit) => unit_tests::tests(plugin, fit),
-        None => unit_tests::handler_tests(plugin),
-    };
-    let mut files =
-        vec![("src/lib.rs", library(plugin).into_bytes()), ("src/tests.rs", tests.into_bytes())];
-    files.extend(plugin.data()?);
-    Ok(files)
+    let code = ("src/lib.rs", library(plugin));
+    plugin.files(code, "src/tests.rs", unit_tests::tests, unit_tests::handler_tests)
 }
 
 fn library(plugin: &PluginFit<'_>) -> String {
@@ -203,12 +197,8 @@ fn tensor_at(
 fn input_value(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (&*input.name, dtype(input));
     if fit.texts().is_some() {
-        return match name {
-            "input_ids" => "tokens.ids",
-            "attention_mask" => "tokens.attention_mask",
-            _ => "tokens.type_ids",
-        }
-        .to_owned();
+        let part = Fit::part_of(input, ["ids", "attention_mask", "type_ids"]);
+        return format!("tokens.{part}");
     }
     if matches!(fit.requests, Requests::Objects) {
         return format!("request.json_rows({:?}, &[{name:?}], {dtype})?", fit.place);
