@@ -43,11 +43,7 @@ impl TritonConfig {
                 "name" => config.name = line_of(read, field),
                 "default_model_filename" => config.file = line_of(read, field),
                 "platform" | "backend" => check_backend(read, field),
-                "max_batch_size" => {
-                    if let Some(rows) = read.whole("", field) {
-                        read.set("max_batch_size", field.line, rows);
-                    }
-                }
+                "max_batch_size" => read.set_whole("", field, "max_batch_size"),
                 "dynamic_batching" => read_batching(read, field),
                 "instance_group" => groups.read(read, field),
                 "parameters" => parameters.read(read, field),
@@ -120,10 +116,7 @@ fn read_switch(read: &mut Reading, field: &Field, name: &str) {
     let at = format!("{}.", field.name);
     for field in read.message("", field).into_iter().flat_map(|all| &all.fields) {
         match &*field.name == name {
-            true if read.flag(&at, field) == Some(true) => {
-                read.ignore(&at, field, "it is not offered");
-            }
-            true => {}
+            true => read.ignore_if_on(&at, field, "it is not offered"),
             false => read.ignore_unknown(&at, field),
         }
     }
@@ -138,15 +131,9 @@ fn read_batching(read: &mut Reading, field: &Field) {
                     read.push("preferred_batch_sizes", field.line, size);
                 }
             }
-            "max_queue_delay_microseconds" => {
-                if let Some(delay) = read.whole(at, field) {
-                    read.set("max_queue_delay_us", field.line, delay);
-                }
-            }
+            "max_queue_delay_microseconds" => read.set_whole(at, field, "max_queue_delay_us"),
             "preserve_ordering" => {
-                if read.flag(at, field) == Some(true) {
-                    read.ignore(at, field, "an answer is sent when it is ready");
-                }
+                read.ignore_if_on(at, field, "an answer is sent when it is ready");
             }
             "priority_levels" => {
                 if let Some(levels) = read.whole(at, field) {
@@ -154,11 +141,7 @@ fn read_batching(read: &mut Reading, field: &Field) {
                     read.set("priority_levels", field.line, levels.max(1));
                 }
             }
-            "default_priority_level" => {
-                if let Some(level) = read.whole(at, field) {
-                    read.set("default_priority_level", field.line, level);
-                }
-            }
+            "default_priority_level" => read.set_whole(at, field, "default_priority_level"),
             "default_queue_policy" => {
                 let policy = read_policy(read, at, field);
                 read.set("default_queue_policy", field.line, policy);

@@ -17,6 +17,8 @@ const NOTES_MAX: usize = 100;
 /// The longest list of Gristmill's configuration that is made.
 const LIST_MAX: usize = 1024;
 
+pub(super) const NO_COUNTERPART: &str = "it has no counterpart here";
+
 /// What is said of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
@@ -102,7 +104,7 @@ impl Reading {
 
     /// A field that this command does not know.
     pub(super) fn ignore_unknown(&mut self, at: &str, field: &Field) {
-        self.ignore(at, field, "it has no counterpart here");
+        self.ignore(at, field, NO_COUNTERPART);
     }
 
     /// A whole number from 0 on.
@@ -112,6 +114,20 @@ impl Reading {
             _ => None,
         };
         self.known(at, field, number, "a whole number from 0 on")
+    }
+
+    /// Set a key of the configuration to the whole number of a field.
+    pub(super) fn set_whole(&mut self, at: &str, field: &Field, key: &'static str) {
+        if let Some(number) = self.whole(at, field) {
+            self.set(key, field.line, number);
+        }
+    }
+
+    /// A field that turns something on that is not there: it changes nothing, because of `why`.
+    pub(super) fn ignore_if_on(&mut self, at: &str, field: &Field, why: &str) {
+        if self.flag(at, field) == Some(true) {
+            self.ignore(at, field, why);
+        }
     }
 
     pub(super) fn flag(&mut self, at: &str, field: &Field) -> Option<bool> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::reading::Reading;
+use super::reading::{NO_COUNTERPART, Reading};
 use super::text_format::{Field, Message};
 
 /// The orders of a picture's dimensions, which have the same names here.
@@ -93,14 +93,10 @@ fn read_shape(read: &mut Reading, at: &str, field: &Field) {
     match &*field.name {
         "reshape" => read.ignore(at, field, "clients send and get the model's own shapes"),
         "allow_ragged_batch" => {
-            if read.flag(at, field) == Some(true) {
-                read.ignore(at, field, "only requests of equal shapes share a batch");
-            }
+            read.ignore_if_on(at, field, "only requests of equal shapes share a batch");
         }
         "is_shape_tensor" | "is_non_linear_format_io" => {
-            if read.flag(at, field) == Some(true) {
-                read.ignore_unknown(at, field);
-            }
+            read.ignore_if_on(at, field, NO_COUNTERPART);
         }
         _ => read.ignore_unknown(at, field),
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::reading::Reading;
+use super::reading::{NO_COUNTERPART, Reading};
 use super::text_format::{Field, FieldValue, SHOWN_CHARS_MAX};
 use crate::output::cut;
 
@@ -175,7 +175,7 @@ impl Parameters {
                 | "do_copy_in_default_stream" => {
                     "give it in provider_options for cuda, in ONNX Runtime's own words"
                 }
-                _ => "it has no counterpart here",
+                _ => NO_COUNTERPART,
             };
             read.ignore_key(line, format!("parameters.{}", cut(&name, SHOWN_CHARS_MAX)), why);
         }
