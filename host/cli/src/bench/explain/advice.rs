@@ -54,13 +54,26 @@ impl RequestPhase {
     }
 
     pub(super) fn as_str(self) -> &'static str {
+        self.words().0
+    }
+
+    /// Its name, the subject of a sentence about it, and what it does.
+    pub(super) fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Client => "client",
-            Self::Http => "http",
-            Self::Pre => "pre",
-            Self::Infer => "infer",
-            Self::Post => "post",
-            Self::Handle => "handle",
+            Self::Client => {
+                ("client", "the client", "this program: sends the request and reads the answer")
+            }
+            Self::Http => (
+                "http",
+                "reading and answering requests",
+                "reads the request, finds its tenant, writes the answer",
+            ),
+            Self::Pre => ("pre", "preprocessing", "the plugin's preprocess, with its instance"),
+            Self::Infer => ("infer", "the model", "the model, at the predicted size of a batch"),
+            Self::Post => ("post", "postprocessing", "the plugin's postprocess, with its instance"),
+            Self::Handle => {
+                ("handle", "the handler", "the plugin's handle, without its waiting for the model")
+            }
         }
     }
 
@@ -115,30 +128,17 @@ impl Bottleneck {
         }
     }
 
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Self::Processor(RequestPhase::Client) => {
-                "the cores are busy, and the client takes most of them"
-            }
-            Self::Processor(RequestPhase::Http) => {
-                "the cores are busy, and reading and answering requests takes most of them"
-            }
-            Self::Processor(RequestPhase::Pre) => {
-                "the cores are busy, and preprocessing takes most of them"
-            }
-            Self::Processor(RequestPhase::Infer) => {
-                "the cores are busy, and the model takes most of them"
-            }
-            Self::Processor(RequestPhase::Post) => {
-                "the cores are busy, and postprocessing takes most of them"
-            }
-            Self::Processor(RequestPhase::Handle) => {
-                "the cores are busy, and the handler takes most of them"
+    pub(super) fn text(self) -> String {
+        let text = match self {
+            Self::Processor(part) => {
+                let (_, subject, _) = part.words();
+                return format!("the cores are busy, and {subject} takes most of them");
             }
             Self::Client => "the client's threads are busy: the server could do more",
             Self::Instances => "all instances of the model are busy while cores are idle",
             Self::Waiting => "nothing is busy all the time: requests wait, or there are too few",
-        }
+        };
+        text.to_owned()
     }
 }
 
@@ -158,25 +158,26 @@ pub(super) fn changes(machine: &Machine, now: &Prediction) -> Vec<Change> {
     }
     let how = "send smaller bodies; ask for less in the answer";
     add("half the time in HTTP", how, &|changed| changed.costs.http_us /= 2.0);
+    let half_pre = |changed: &mut Machine| changed.costs.pre_us = changed.costs.pre_us.times(0.5);
+    let half_post =
+        |changed: &mut Machine| changed.costs.post_us = changed.costs.post_us.times(0.5);
     if machine.costs.is_handler {
         let how = "let the handler do less, or keep instances with instance_reuse";
         add("half the time in handle", how, &|changed| {
-            changed.costs.pre_us = changed.costs.pre_us.times(0.5);
-            changed.costs.post_us = changed.costs.post_us.times(0.5);
+            half_pre(changed);
+            half_post(changed);
         });
     }
     if machine.costs.pre_us.mean() > 0.0 && !machine.costs.is_handler {
         let how = "let preprocess do less, or keep instances with instance_reuse";
-        let half = |changed: &mut Machine| changed.costs.pre_us = changed.costs.pre_us.times(0.5);
-        add("half the time in preprocess", how, &half);
+        add("half the time in preprocess", how, &half_pre);
     }
     let how = "a smaller or quantised model, or a faster provider";
     let half = |changed: &mut Machine| changed.lane.service = changed.lane.service.times(0.5);
     add("half the time in the model", how, &half);
     if machine.costs.post_us.mean() > 0.0 && !machine.costs.is_handler {
         let how = "let postprocess do less, or keep instances with instance_reuse";
-        let half = |changed: &mut Machine| changed.costs.post_us = changed.costs.post_us.times(0.5);
-        add("half the time in postprocess", how, &half);
+        add("half the time in postprocess", how, &half_post);
     }
     let how = "set instances in the model's configuration; each takes memory";
     add("one more instance", how, &|changed| changed.lane.instances += 1);
@@ -190,7 +191,8 @@ pub(super) fn changes(machine: &Machine, now: &Prediction) -> Vec<Change> {
     }
     let how = "a machine with more cores";
     add("one more core", how, &|changed| {
-        (changed.cores, changed.server_threads) = more_cores(changed)
+        changed.cores += 1;
+        changed.server_threads += 1;
     });
     if now.used.cores < FULL {
         let how = "let clients send more at a time";
@@ -198,10 +200,6 @@ pub(super) fn changes(machine: &Machine, now: &Prediction) -> Vec<Change> {
     }
     all.sort_by(|one, other| other.prediction.per_second.total_cmp(&one.prediction.per_second));
     all
-}
-
-fn more_cores(machine: &Machine) -> (usize, usize) {
-    (machine.cores + 1, machine.server_threads + 1)
 }
 
 /// The change to make first: the one that brings most without another machine, if it is worth it.

@@ -159,7 +159,7 @@ impl Report<'_> {
                 "part": part.as_str(),
                 "cost": us(part.cost_us(machine, prediction)),
                 "share": percent(part.share(machine, prediction)),
-                "what": meaning(*part),
+                "what": part.words().2,
             })
         };
         let all_parts: Vec<_> = RequestPhase::all(machine).iter().map(part).collect();
@@ -221,17 +221,6 @@ impl Report<'_> {
         };
         text += &table(&CHANGES, &self.changes.iter().map(change).collect::<Vec<_>>());
         text
-    }
-}
-
-fn meaning(part: RequestPhase) -> &'static str {
-    match part {
-        RequestPhase::Client => "this program: sends the request and reads the answer",
-        RequestPhase::Http => "reads the request, finds its tenant, writes the answer",
-        RequestPhase::Pre => "the plugin's preprocess, with its instance",
-        RequestPhase::Infer => "the model, at the predicted size of a batch",
-        RequestPhase::Post => "the plugin's postprocess, with its instance",
-        RequestPhase::Handle => "the plugin's handle, without its waiting for the model",
     }
 }
 
