@@ -207,28 +207,22 @@ impl Planner<'_> {
                 std::iter::once(&pipeline.keys).chain(candidate)
             })
         };
-        let names = |named: &Value, file: &Name| {
-            let named = named.as_str().unwrap_or_default();
-            named.split('@').next() == Some(file.as_str())
-        };
-        let is_used = |plugin: &Name| {
-            let mut named = programs()
-                .flat_map(|keys| ["pre", "post", "handler"].map(|part| keys.get(part)))
-                .flatten();
-            named.any(|named| names(named, plugin))
-        };
-        let is_named = |plugin: &Name| tenant.plugins.contains_key(plugin) || is_used(plugin);
-        for plugin in now.plugins.keys().filter(|plugin| !is_named(plugin)) {
-            self.unnamed("plugin", name, plugin);
-        }
-        let is_used = |asset: &Name| {
-            let named = programs().filter_map(|keys| keys.get("assets").and_then(Value::as_object));
-            let mut named = named.flat_map(Map::values);
-            named.any(|named| names(named, asset))
-        };
-        let is_named = |asset: &Name| tenant.assets.contains_key(asset) || is_used(asset);
-        for asset in now.assets.keys().filter(|asset| !is_named(asset)) {
-            self.unnamed("asset", name, asset);
+        let plugins =
+            programs().flat_map(|keys| ["pre", "post", "handler"].map(|part| keys.get(part)));
+        let assets = programs().filter_map(|keys| keys.get("assets").and_then(Value::as_object));
+        for (kind, there, in_manifest, used) in [
+            ("plugin", &now.plugins, &tenant.plugins, Vec::from_iter(plugins.flatten())),
+            ("asset", &now.assets, &tenant.assets, assets.flat_map(Map::values).collect()),
+        ] {
+            let names = |named: &Value, file: &Name| {
+                named.as_str().unwrap_or_default().split('@').next() == Some(file.as_str())
+            };
+            let is_named = |file: &Name| {
+                in_manifest.contains_key(file) || used.iter().any(|named| names(named, file))
+            };
+            for file in there.keys().filter(|file| !is_named(file)) {
+                self.unnamed(kind, name, file);
+            }
         }
     }
 
