@@ -14,6 +14,8 @@ use gristmill_core::Name;
 use tempfile::NamedTempFile;
 use toml::{Table, Value};
 
+use crate::folders;
+
 /// The variable that names the file.
 const VARIABLE: &str = "GRISTMILL_CONTEXTS";
 
@@ -218,13 +220,9 @@ impl KnownServer {
 
 /// The user's file.
 fn path() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let folder = || match set("XDG_CONFIG_HOME") {
-        Some(folder) => Some(PathBuf::from(folder)),
-        None => set("HOME").map(|home| Path::new(&home).join(".config")),
-    };
-    let named = set(VARIABLE).map(PathBuf::from);
-    named.or_else(|| folder().map(|folder| folder.join("gristmill/config.toml")))
+    let of_user =
+        || Some(folders::of_user("XDG_CONFIG_HOME", ".config")?.join("gristmill/config.toml"));
+    folders::variable(VARIABLE).map(PathBuf::from).or_else(of_user)
 }
 
 #[cfg(test)]

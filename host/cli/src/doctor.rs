@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_finding_is_one_line() {
         let line = Finding::fault("ports", "a\nb \u{1b}", "do c").line();
-        assert_eq!(line, "fault    ports        a b \\u{1b}; do c");
+        assert_eq!(line, "fault    ports        a b \\u{1b}; do c\n");
         let document = Finding::ok("ports", "free").document();
         assert_eq!(document, json!({ "subject": "ports", "state": "ok", "text": "free" }));
         assert_eq!(versions("1", "2").state, Severity::Warning);

@@ -39,6 +39,7 @@ pub mod doctor;
 mod edit;
 mod exit;
 mod file_upload;
+mod folders;
 mod get;
 mod grant;
 mod key;

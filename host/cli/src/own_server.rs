@@ -6,6 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use gristmill_client::{Listen, serve};
 
+use crate::folders;
+
 /// The variable of the setting `runtimes_directory`.
 pub(crate) const RUNTIMES: &str = "GRISTMILL_RUNTIMES_DIRECTORY";
 
@@ -24,7 +26,7 @@ pub(crate) fn command(data: &Path, listen: Listen<'_>) -> Result<Command> {
     // A configuration in the current folder is for another server.
     command.current_dir(data);
     for name in PATHS {
-        if let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) {
+        if let Some(path) = folders::variable(name) {
             command.env(name, std::path::absolute(path)?);
         }
     }

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::folders;
+
 /// The variable that names the folder.
 const VARIABLE: &str = "GRISTMILL_BUILD_DIR";
 
@@ -24,13 +26,8 @@ impl BuildFolder {
     /// The folder that `GRISTMILL_BUILD_DIR` names, otherwise `gristmill` in the user's cache. It
     /// is made if it is missing.
     pub(crate) fn open() -> Result<Self> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let cache = || match set("XDG_CACHE_HOME") {
-            Some(cache) => Some(PathBuf::from(cache)),
-            None => set("HOME").map(|home| Path::new(&home).join(".cache")),
-        };
-        let named = set(VARIABLE).map(PathBuf::from);
-        let path = named.or_else(|| cache().map(|cache| cache.join("gristmill")));
+        let of_user = || Some(folders::of_user("XDG_CACHE_HOME", ".cache")?.join("gristmill"));
+        let path = folders::variable(VARIABLE).map(PathBuf::from).or_else(of_user);
         let path = path.with_context(|| {
             format!("no folder for builds: neither {VARIABLE} nor XDG_CACHE_HOME nor HOME is set")
         })?;

@@ -9,6 +9,8 @@ use std::process::Command;
 
 use gristmill_backend::{installed_library, is_safe_library, library_in};
 
+use crate::folders;
+
 /// The folders whose `onnxruntime/` may have the library: of a server's data, of a build, and of
 /// this program.
 const DATA_DIR: &str = "gristmill-data";
@@ -29,7 +31,7 @@ print(s.submodule_search_locations[0] if s else '')";
 /// The library of a server or a test. `configured` is the one that the command names. None if a
 /// variable names one, or if there is none.
 pub(crate) fn find(configured: Option<PathBuf>) -> Option<PathBuf> {
-    let is_named = std::env::var_os("ORT_DYLIB_PATH").is_some_and(|path| !path.is_empty());
+    let is_named = folders::variable("ORT_DYLIB_PATH").is_some();
     if configured.is_some() || is_named {
         return configured;
     }

@@ -11,6 +11,7 @@ use gristmill_sandbox::{LoadError, Roles, Sandbox, SandboxConfig, is_archive};
 
 use super::build_folder::BuildFolder;
 use super::children;
+use crate::folders;
 use crate::own_server::RUNTIMES;
 
 /// What loading a plugin showed.
@@ -52,7 +53,7 @@ pub(super) fn load(file: &[u8]) -> Result<Loaded> {
 /// for all plugins.
 pub(super) fn config(cache: PathBuf) -> Result<SandboxConfig> {
     let usual = SandboxConfig::new(cache);
-    let named = std::env::var_os(RUNTIMES).filter(|folder| !folder.is_empty());
+    let named = folders::variable(RUNTIMES);
     let runtimes_directory = named.map(PathBuf::from).or(usual.runtimes_directory.clone());
     let runtimes_cache = Some(BuildFolder::open()?.runtimes());
     Ok(SandboxConfig { runtimes_directory, runtimes_cache, ..usual })
