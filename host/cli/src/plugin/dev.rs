@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use self::server::{Local, TENANT};
 use super::build::build;
 use super::component_file::name_of;
+use super::language::Language;
 use super::named_models::{self, Given, by_name};
 use super::settings;
 use super::watch::Files;
@@ -36,8 +37,9 @@ pub(crate) fn command() -> Command {
              --pre or --post names the plugin that does the other call, if FOLDER does only one: \
              its folder, which is watched as well, or its file.\n\n\
              Each save is built and tried. If that fails, the error is shown and the version before \
-             serves on. What the plugin logs is shown, and an answer to a failed request has the \
-             plugin's own words. Ctrl-C ends it.\n\n\
+             serves on. With --model, what the plugin logs is shown, and an answer to a failed \
+             request has the plugin's own words. With --tenant, `gristmill logs TENANT --follow` \
+             shows them. Ctrl-C ends it.\n\n\
              Examples:\n  \
              gristmill plugin dev --model model.onnx\n  \
              gristmill plugin dev plugins/python/digits --model digits.onnx --listen 127.0.0.1:9000\n  \
@@ -91,6 +93,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let folder = path("folder").context("FOLDER is missing")?;
     let name = names::optional(matches, "name")?;
     // Mistakes in flags and files are found before a server starts.
+    Language::of(&folder).context("FOLDER")?;
     let local = match matches.get_many::<String>("model") {
         None => None,
         Some(values) => {
@@ -103,7 +106,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             let (is_handler, models) = models(&values)?;
             let other = ["pre", "post"].into_iter().find_map(|call| Some((call, path(call)?)));
             if let Some((call, path)) = &other {
-                std::fs::metadata(path).with_context(|| format!("--{call} {}", path.display()))?;
+                let about = std::fs::metadata(path);
+                if about.with_context(|| format!("--{call} {}", path.display()))?.is_dir() {
+                    Language::of(path).with_context(|| format!("--{call}"))?;
+                }
             }
             ensure!(
                 !is_handler || other.is_none(),
@@ -124,7 +130,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     };
     let (admin, tenant) = match &local {
         Some((local, _)) => (local.admin()?, TENANT.parse()?),
-        None => (Admin::to_change(matches)?, names::given_tenant(matches)?),
+        None => {
+            let (admin, tenant) = (Admin::to_change(matches)?, names::given_tenant(matches)?);
+            admin.get(&format!("tenants/{tenant}")).context("--tenant")?;
+            (admin, tenant)
+        }
     };
     let uploaded = OnceCell::new();
     let session = Session { folder, name, admin, tenant, local: local.as_ref(), uploaded };
@@ -223,8 +233,15 @@ impl Session<'_> {
                         // The upload was what matters.
                         let _ = self.say_if_unused();
                     }
-                    if let Some((local, _)) = self.local.filter(|_| before.is_none()) {
-                        println!("send requests to {}; Ctrl-C ends", local.url());
+                    match self.local {
+                        _ if before.is_some() => {}
+                        Some((local, _)) => {
+                            println!("send requests to {}; Ctrl-C ends", local.url());
+                        }
+                        None => println!(
+                            "gristmill logs {} --follow shows what it logs; Ctrl-C ends",
+                            self.tenant
+                        ),
                     }
                     // A build may write a file that is watched. What is saved meanwhile makes
                     // another plugin.

@@ -37,7 +37,11 @@ impl Language {
     /// # Errors
     /// The folder has the files of no language, or of more than one.
     pub(crate) fn of(folder: &Path) -> Result<Self> {
-        ensure!(folder.is_dir(), "{} is not a folder", folder.display());
+        ensure!(
+            folder.is_dir(),
+            "{} is not a folder: name the folder of a plugin (`gristmill plugin new` makes one)",
+            folder.display()
+        );
         let mut languages = Vec::new();
         for language in Self::ALL {
             if language.is_in(folder)? {

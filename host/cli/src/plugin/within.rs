@@ -43,6 +43,9 @@ pub(crate) fn inside(folder: &Path, name: &str) -> Result<PathBuf> {
 pub(super) fn refuse_full(folder: &Path) -> Result<()> {
     match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
         Ok(true) => bail!("{} is not empty: name another folder with --folder", folder.display()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            bail!("{} is not a folder: name another one with --folder", folder.display())
+        }
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).with_context(|| folder.display().to_string())
         }
@@ -55,6 +58,18 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn only_a_folder_without_files_is_taken() {
+        let outer = tempfile::tempdir().unwrap();
+        let (file, missing) = (outer.path().join("file"), outer.path().join("missing"));
+        assert!(refuse_full(outer.path()).is_ok() && refuse_full(&missing).is_ok());
+        fs::write(&file, "").unwrap();
+        for (path, fault) in [(outer.path(), "is not empty"), (&file, "is not a folder")] {
+            let error = refuse_full(path).unwrap_err().to_string();
+            assert!(error.contains(fault) && error.contains("--folder"), "{error}");
+        }
+    }
 
     #[test]
     fn a_path_leads_into_its_folder_or_is_refused() {

@@ -232,11 +232,17 @@ fn each_save_goes_to_a_server_that_runs() {
     let mut dev = Running::start(cli.command(&arguments), &cli.folder().join("more-errors"));
     let hint = dev.line_after("no pipeline of acme names other yet: ");
     assert!(hint.contains("gristmill pipeline set other --tenant acme pre=other"), "{hint}");
+    dev.line_after("gristmill logs acme --follow");
+    // No save makes a tenant.
+    let ended = cli.run(&["plugin", "dev", "ranker", "--tenant", "nobody"]);
+    assert!(ended.stderr.contains("--tenant: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no tenant \"nobody\""), "{}", ended.stderr);
 }
 
 #[test]
 fn what_cannot_be_served_is_told_before_anything_starts() {
     let cli = Cli::new().with_tools();
+    cli.write("pyproject.toml", "[project]\nname = \"it\"\n[tool.gristmill]\n");
     let model = cli.write("model.onnx", "no model");
     let refused = |arguments: &[&str], named: &str| {
         let ended = cli.run(&[&["plugin", "dev"][..], arguments].concat());
@@ -250,6 +256,11 @@ fn what_cannot_be_served_is_told_before_anything_starts() {
     let free = ["--model", model, "--listen", "127.0.0.1:0"];
     refused(&[&free[..], &["--settings", "settings.json"]].concat(), "not a JSON object");
     refused(&free, "--model: ");
+    cli.write("empty/notes", "no plugin");
+    let no_plugin = "empty is not the folder of a plugin";
+    refused(&[&["empty"][..], &free].concat(), &format!("FOLDER: {no_plugin}"));
+    refused(&[&free[..], &["--post", "empty"]].concat(), &format!("--post: {no_plugin}"));
+    refused(&["none", "--tenant", "acme"], "FOLDER: none is not a folder");
     refused(&["--model", model, "--listen", "nowhere"], "nowhere");
     refused(&["--model", model, "--tenant", "acme"], "cannot be used with");
     refused(&["--model", model, "--admin", "127.0.0.1:1"], "--admin says how to reach a server");
