@@ -178,11 +178,13 @@ impl Embedded {
         let owner = call.owner().cloned();
         let job = move || {
             let turn = Turn::begin();
-            if Instant::now() < until {
-                // Nobody may wait any more.
-                let _ = done.send(work(&file));
-            }
+            let answer = (Instant::now() < until).then(|| work(&file));
+            // Before the plugin goes on, which may have no CPU time left.
             call.charge(Duration::from_nanos(turn.took()));
+            if let Some(answer) = answer {
+                // Nobody may wait any more.
+                let _ = done.send(answer);
+            }
         };
         worker.push(owner, Box::new(job));
         match timeout_at(until.into(), answer).await {

@@ -44,6 +44,7 @@ mod frames;
 mod grant;
 mod guest;
 mod handler;
+mod host_work;
 mod idle;
 mod init;
 mod kept;

@@ -51,6 +51,9 @@ pub(crate) struct Meter {
     host_memory_bytes: AtomicUsize,
     /// Nanoseconds of the waits for stores that are over.
     lookup: AtomicU64,
+    /// Nanoseconds of CPU time that other threads took for the call's stores and requests. They
+    /// count against its limit, and are charged where they are used.
+    host_work: Arc<AtomicU64>,
     /// Page faults are counted.
     counts_faults: AtomicBool,
     /// The page faults in the turns that are over.
@@ -74,6 +77,7 @@ impl Meter {
             memory_bytes: AtomicUsize::new(0),
             host_memory_bytes: AtomicUsize::new(0),
             lookup: AtomicU64::new(0),
+            host_work: Arc::default(),
             counts_faults: AtomicBool::new(false),
             faults: AtomicU64::new(0),
             faults_before: AtomicU64::new(0),
@@ -135,6 +139,21 @@ impl Meter {
         self.spent() + Duration::from_nanos(self.turn())
     }
 
+    /// The CPU time that other threads took for the call, in nanoseconds.
+    pub(crate) fn host_work(&self) -> &Arc<AtomicU64> {
+        &self.host_work
+    }
+
+    /// The CPU time of the turns that are over, and of other threads for the call.
+    fn paid(&self) -> Duration {
+        self.spent() + Duration::from_nanos(self.host_work.load(Ordering::Relaxed))
+    }
+
+    /// The CPU time that counts against the limit so far, the turn under way included.
+    fn counted(&self) -> Duration {
+        self.paid() + Duration::from_nanos(self.turn())
+    }
+
     /// The CPU time that the call may take.
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_nanos(self.limit.load(Ordering::Relaxed))
@@ -147,17 +166,20 @@ impl Meter {
 
     /// The rest of the budget.
     pub(crate) fn left(&self) -> Duration {
-        self.limit().saturating_sub(self.used())
+        self.limit().saturating_sub(self.counted())
     }
 
     /// Whether the budget is used up.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.used() > self.limit()
+        self.counted() > self.limit()
     }
 
     /// Whether the work may go on. Long native work asks between its parts.
     pub(crate) fn check(&self) -> Result<(), Stopped> {
-        self.check_until(self.limit())
+        if self.abandoned.load(Ordering::Relaxed) || self.is_exhausted() {
+            return Err(Stopped);
+        }
+        Ok(())
     }
 
     /// Whether work may go on that has so much CPU time, whatever the call's budget.
@@ -183,11 +205,12 @@ impl Meter {
     /// Let other calls go on if this call's turn was long, before a host function begins. A guest
     /// that calls the host again and again without a loop would not yield otherwise.
     pub(crate) async fn take_turns(&self) -> Result<(), CpuExhausted> {
-        if self.turn() < LONG_TURN {
-            return Ok(());
-        }
-        if self.is_exhausted() {
+        let turn = self.turn();
+        if self.paid() + Duration::from_nanos(turn) > self.limit() {
             return Err(CpuExhausted);
+        }
+        if turn < LONG_TURN {
+            return Ok(());
         }
         // Not `tokio::task::yield_now`: on a busy thread it waits until the thread polls its
         // sockets.
@@ -261,7 +284,7 @@ impl Meter {
     /// The use of the limits by the turns that are over.
     pub(crate) fn usage(&self) -> CallUsage {
         CallUsage {
-            cpu: self.spent(),
+            cpu: self.paid(),
             cpu_limit: self.limit(),
             memory_bytes: self.memory_bytes.load(Ordering::Relaxed),
             host_memory_bytes: self.host_memory_bytes.load(Ordering::Relaxed),
@@ -324,6 +347,20 @@ mod tests {
         burn(Duration::from_millis(40));
         assert!(meter.is_exhausted());
         meter.check().unwrap_err();
+    }
+
+    #[test]
+    fn work_of_other_threads_counts_against_the_limit() {
+        let meter = Meter::new(Duration::from_secs(60));
+        meter.resume();
+        meter.check().unwrap();
+        meter.host_work().fetch_add(61_000_000_000, Ordering::Relaxed);
+        assert!(meter.is_exhausted());
+        assert_eq!(meter.left(), Duration::ZERO);
+        meter.check().unwrap_err();
+        meter.pause();
+        assert!(meter.spent() < Duration::from_secs(1), "it is not charged as a turn");
+        assert!(meter.usage().cpu > Duration::from_secs(61));
     }
 
     #[test]

@@ -9,17 +9,17 @@
 
 mod tenant;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use gristmill_core::{AddressRange, HeldBytes, Name, OverBudget, Rate, Scheme};
+use gristmill_core::{AddressRange, HeldBytes, Name, OverBudget, Scheme};
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::OwnedSemaphorePermit;
 
 pub use self::tenant::{Sending, TenantOutgoing, Timeouts};
+use crate::host_work::HostWork;
 
 /// Maximum requests of a tenant that are under way at the same time.
 pub const OUTGOING_AT_ONCE: usize = 32;
@@ -117,8 +117,8 @@ pub struct OutgoingCall {
     pub first_byte_timeout: Option<Duration>,
     /// The time between two parts of the answer, if the plugin set one.
     pub between_bytes_timeout: Option<Duration>,
-    /// The rate of the CPU time of the tenant's plugins, in nanoseconds.
-    cpu: Arc<Rate>,
+    /// Who pays for the client's work.
+    work: HostWork,
     /// Of the requests that the tenant may have under way.
     _permit: OwnedSemaphorePermit,
     /// Its memory.
@@ -126,10 +126,9 @@ pub struct OutgoingCall {
 }
 
 impl OutgoingCall {
-    /// Charge the tenant for CPU time that a thread of the host's took for its request.
+    /// Charge the tenant and the plugin's call for CPU time of a thread of the host's.
     pub fn charge(&self, cpu: Duration) {
-        let nanos = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
-        self.cpu.spend(nanos, Instant::now());
+        self.work.charge(cpu);
     }
 }
 

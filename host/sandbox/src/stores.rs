@@ -9,16 +9,16 @@
 
 mod tenant;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use gristmill_core::{HeldBytes, Name, Rate};
+use gristmill_core::{HeldBytes, Name};
 use tokio::sync::OwnedSemaphorePermit;
 
 pub use self::tenant::TenantStores;
 pub(crate) use self::tenant::{NoAnswer, StoreUse};
+use crate::host_work::HostWork;
 
 /// Maximum KiB that the calls of a tenant that are under way together take.
 pub const STORE_KIB: usize = 64 << 10;
@@ -78,8 +78,8 @@ pub struct StoreCall {
     pub deadline: Instant,
     /// Whether the operator calls, not a plugin.
     is_of_operator: bool,
-    /// The rate of the CPU time of the tenant's plugins, in nanoseconds.
-    cpu: Arc<Rate>,
+    /// Who pays for the store's work.
+    work: HostWork,
     /// Of the memory that the tenant's calls may take together.
     _permit: Option<OwnedSemaphorePermit>,
     /// Its memory.
@@ -89,8 +89,8 @@ pub struct StoreCall {
 impl StoreCall {
     /// A call that the operator makes for a tenant. It counts against nobody's limits.
     pub fn of_operator(tenant: Name, bucket: Name, deadline: Instant) -> Self {
-        let (cpu, is_of_operator) = (Arc::default(), true);
-        Self { tenant, bucket, deadline, is_of_operator, cpu, _permit: None, _held: None }
+        let (work, is_of_operator) = (HostWork::default(), true);
+        Self { tenant, bucket, deadline, is_of_operator, work, _permit: None, _held: None }
     }
 
     /// The tenant whose plugin calls; none if the operator calls.
@@ -98,10 +98,9 @@ impl StoreCall {
         (!self.is_of_operator).then_some(&self.tenant)
     }
 
-    /// Charge the tenant for CPU time that a thread of the host's took for its calls.
+    /// Charge the tenant and the plugin's call for CPU time of a thread of the host's.
     pub fn charge(&self, cpu: Duration) {
-        let nanos = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
-        self.cpu.spend(nanos, Instant::now());
+        self.work.charge(cpu);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use super::{
     KeyPage, STORE_KEY_BYTES_MAX, STORE_KIB, STORE_PAGE_KEYS, STORE_VALUE_BYTES_MAX, StoreAccess,
     StoreCall, StoreFault, StoreFaultKind, Stores, Swap, Swapped, WantedValues, incremented,
 };
+use crate::host_work::HostWork;
 
 /// How often the keys and the value of a request are in memory at the same time at most: the text
 /// of the key, the command, and the message that is written.
@@ -45,6 +47,8 @@ pub(crate) struct StoreUse {
     pub(crate) is_trial: bool,
     /// A hold of the tenant's budget, of no bytes yet.
     pub(crate) held: HeldBytes,
+    /// The CPU time of the host's threads for the plugin's call, in nanoseconds.
+    pub(crate) work: Arc<AtomicU64>,
 }
 
 /// Why a use of a bucket gave no answer.
@@ -257,7 +261,7 @@ impl TenantStores {
             bucket: bucket.clone(),
             deadline: by.deadline,
             is_of_operator: false,
-            cpu: self.cpu.clone(),
+            work: HostWork { rate: self.cpu.clone(), of_call: by.work },
             _permit: Some(permit),
             _held: Some(by.held),
         })

@@ -1,3 +1,4 @@
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -78,6 +79,7 @@ fn in_bucket(bucket: &str, budget: &Arc<ByteBudget>) -> StoreUse {
         deadline: Instant::now() + Duration::from_secs(10),
         is_trial: false,
         held: budget.hold(0),
+        work: Arc::default(),
     }
 }
 
@@ -177,14 +179,17 @@ async fn the_memory_of_a_call_counts_until_it_ends() {
 }
 
 #[tokio::test]
-async fn the_work_for_a_call_is_charged_to_its_tenant() {
+async fn the_work_for_a_call_is_charged_to_its_tenant_and_to_the_plugins_call() {
     let (now, second) = (Instant::now(), Duration::from_secs(1));
     let cpu = Arc::<Rate>::default();
     cpu.set(Some(RateLimit { tokens: 1_000_000_000, every: second, burst: 1_000_000_000 }), now);
     let (stores, budget) = (stores(STORE_KIB).charging(cpu.clone()), ByteBudget::new(1 << 20));
     let size = Size::of_changes(1, 2);
-    let call = stores.call(in_bucket("sessions", &budget), StoreAccess::Write, size).await.unwrap();
+    let by = in_bucket("sessions", &budget);
+    let of_call = by.work.clone();
+    let call = stores.call(by, StoreAccess::Write, size).await.unwrap();
     cpu.check(Instant::now()).unwrap();
     call.charge(60 * second);
     cpu.check(Instant::now()).unwrap_err();
+    assert_eq!(of_call.load(Ordering::Relaxed), 60_000_000_000);
 }
