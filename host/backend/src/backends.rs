@@ -21,7 +21,7 @@ use crate::warm_up::WarmUp;
 use crate::{open_rows, tract};
 
 /// Raised when `sizing` measures otherwise, so that all sizes are measured again.
-const MEASUREMENT_VERSION: u32 = 1;
+const MEASUREMENT_VERSION: u32 = 2;
 
 /// By how much more a GPU rounds numbers of 32 bits: it multiplies them with 10 bits of fraction
 /// (TF32), and in another order for each size of batches.
