@@ -2,10 +2,11 @@
 //
 //     node benches/servers/ready.mjs SERVER [PLUGINS] [STARTS]
 //
-// SERVER is the program, such as target/release/gristmill. PLUGINS, 100, are all different and of one tenant, each with
-// a pipeline: first those of Python, in its runtime, then components, half of Rust, half of C. The time counts until
-// /readyz answers 200; the first request is answered besides. Prints the median of STARTS, 5, with the fastest and the
-// slowest. The target is 3 s. After `cargo xtask test`, which builds what this needs.
+// SERVER is the program, such as target/release/gristmill, or benches/servers/container.py, which starts the image's in
+// a container. PLUGINS, 100, are all different and of one tenant, each with a pipeline: first those of Python, in its
+// runtime, then components, half of Rust, half of C. The time counts until /readyz answers 200; the first request is
+// answered besides. Prints the median of STARTS, 5, with the fastest and the slowest. The target is 3 s. After `cargo
+// xtask test`, which builds what this needs.
 
 import { median, spread } from "../spread.mjs";
 import { Server, component, digits, folder, pause, picture } from "./server.mjs";

@@ -1,8 +1,8 @@
 """Checks of host/deploy. Prints what was checked, what was not and why, and how many passed.
 
-`cargo xtask test` checks `packages`: the chart, the compose file and the Debian package. `cargo
-xtask nightly` checks `container`, which needs programs and rights that not each machine has. `base`
-checks nothing: it writes the Kustomize base and the settings of the chart's schema.
+`check`, which `cargo xtask test` calls, checks the chart, the compose file, the Debian package, and
+a container of the image. `base` checks nothing: it writes the Kustomize base and the settings of
+the chart's schema.
 """
 
 import argparse
@@ -14,12 +14,12 @@ from compose import Compose
 from container import Container
 from debian import Debian, NotRun
 
-GROUPS = {"packages": [Chart, Compose, Debian], "container": [Container]}
+PARTS = [Chart, Compose, Debian, Container]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("group", choices=[*GROUPS, "base"])
+    parser.add_argument("what", choices=["check", "base"])
     for name, about in [
         ("gristmill", "the server's program"),
         ("shipped", "the program of `cargo xtask dist`, if it is there, for the size of the image"),
@@ -34,12 +34,12 @@ def main():
     parser.add_argument("--only", help="checks with this in their names")
     options = parser.parse_args()
     options.root = Path(__file__).resolve().parents[3]
-    if options.group == "base":
+    if options.what == "base":
         return Chart(options).write_base()
     options.work = options.work.absolute()
     options.work.mkdir(parents=True, exist_ok=True)
     passed = 0
-    for part in GROUPS[options.group]:
+    for part in PARTS:
         for check in part(options).checks():
             if options.only and options.only not in check.__qualname__.lower():
                 continue

@@ -16,6 +16,8 @@ import urllib.request
 import zlib
 from pathlib import Path
 
+from debian import NotRun
+
 TOKEN = "the-token-of-the-check"
 # This user's ids stand for the image's user, and nothing stands for root.
 USER, NOBODY = 10001, 65534
@@ -35,8 +37,17 @@ def free_ports(count):
 
 PORTS = dict(zip(["listen", "grpc_listen", "admin_listen"], free_ports(3)))
 
-# The host's control groups may be those of version 1, which crun does not take.
-CGROUPS = "umount -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup; exec \"$@\""
+# The host's control groups may be those of version 1, which crun does not take, and the folders
+# above the root file system may be closed to others.
+MOUNTS = """
+{ umount -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup; } 2>/dev/null
+mount --bind "$1" "$2" && shift 2 && exec "$@"
+"""
+
+NAMESPACES = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc"]
+
+CURE = ("sysctl -w user.max_user_namespaces=10000, and on Ubuntu "
+        "kernel.apparmor_restrict_unprivileged_userns=0; in Docker --privileged")
 
 
 def seccomp(profile):
@@ -67,20 +78,21 @@ class Container:
         self.options = options
         self.image = options.root / "host/deploy/image"
         self.root = options.work / "rootfs"
+        self.name = f"gristmill-{os.getpid()}"
 
     def check_image(self):
-        """Make the root file system, unless it is there; the program is that of this check."""
-        sources = [self.image / "rootfs.sh", self.image / "healthcheck"]
-        wanted = hashlib.sha256(b"".join(map(Path.read_bytes, sources))).hexdigest()
+        """Make the root file system. That of an earlier check gets the files of this server."""
+        script = self.image / "rootfs.sh"
+        wanted = hashlib.sha256(script.read_bytes()).hexdigest()
         stamp = self.options.work / "rootfs.sources"
         program = self.options.work / "gristmill"
         subprocess.run(["strip", "-o", program, self.options.gristmill], check=True)
         if not stamp.exists() or stamp.read_text() != wanted:
+            stamp.unlink(missing_ok=True)
             shutil.rmtree(self.root, ignore_errors=True)
-            subprocess.run([sources[0], self.root, program, self.options.runtimes,
-                            self.options.onnxruntime], check=True)
-            stamp.write_text(wanted)
-        shutil.copy(program, self.root / "usr/bin/gristmill")
+        subprocess.run([script, self.root, program, self.options.runtimes,
+                        self.options.onnxruntime], check=True)
+        stamp.write_text(wanted)
         files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()]
         others = sum(path.stat().st_size for path in files if path.name != "gristmill")
         size = f"{others / (1 << 20):.0f} MiB beside its program"
@@ -101,17 +113,16 @@ class Container:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "data").mkdir()
-            (folder / "run").mkdir(mode=0o700)
-            (folder / "config.json").write_text(json.dumps(self.config(folder)))
-            command = ["crun", "--root", folder / "run", "--cgroup-manager=disabled", "run",
-                       "--bundle", folder, f"gristmill-check-{os.getpid()}"]
-            if os.getuid() == 0:
-                for path in [folder, *folder.rglob("*")]:
-                    os.chown(path, NOBODY, NOBODY)
-                command = ["unshare", "--mount", "sh", "-c", CGROUPS, "sh", "setpriv",
-                           f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+            self.write_bundle(folder, self.config(folder / "data"))
+            probe = self.as_nobody(folder, [*NAMESPACES, "true"])
+            tried = subprocess.run(probe, capture_output=True, text=True)
+            if tried.returncode != 0:
+                why = " ".join(tried.stderr.split())
+                raise NotRun(f"the container: this machine allows no user namespaces ({why}). "
+                             f"To allow them: {CURE}")
+            run = self.as_nobody(folder, self.crun(folder, "run", "--bundle", folder, self.name))
             with open(folder / "log", "w+") as log:
-                process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+                process = subprocess.Popen(run, stdout=log, stderr=log, start_new_session=True)
                 try:
                     return self.check_server(process)
                 except BaseException:
@@ -119,10 +130,35 @@ class Container:
                     raise
                 finally:
                     if process.poll() is None:
+                        # Without crun the container would stay.
+                        kill = self.crun(folder, "kill", self.name, "KILL")
+                        subprocess.run(self.as_nobody(folder, kill))
                         os.killpg(process.pid, signal.SIGKILL)
                         process.wait()
 
-    def config(self, folder):
+    def crun(self, folder, *command):
+        return ["crun", "--root", folder / "run", "--cgroup-manager=disabled", *command]
+
+    def as_nobody(self, folder, command):
+        """The command as a user without rights. It ends with the process that starts it."""
+        setpriv = ["setpriv", "--pdeathsig=TERM"]
+        if os.getuid() != 0:
+            return [*setpriv, *command]
+        return ["unshare", "--mount", "sh", "-c", MOUNTS, "sh", self.root, folder / "rootfs",
+                *setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+
+    def write_bundle(self, folder, config):
+        """What crun reads, in an empty folder."""
+        (folder / "run").mkdir(mode=0o700)
+        (folder / "config.json").write_text(json.dumps(config))
+        rootfs = folder / "rootfs"
+        if os.getuid() != 0:
+            return rootfs.symlink_to(self.root)
+        rootfs.mkdir()
+        for path in [folder, *folder.rglob("*")]:
+            os.chown(path, NOBODY, NOBODY)
+
+    def config(self, data):
         host_id = NOBODY if os.getuid() == 0 else os.getuid()
         environment = {"PATH": "/usr/bin", "GRISTMILL_ADMIN_TOKEN": TOKEN,
                        "GRISTMILL_DATA_DIR": "/data", "GRISTMILL_SHUTDOWN_DELAY_S": "1",
@@ -136,7 +172,7 @@ class Container:
                 ["bounding", "effective", "inheritable", "permitted", "ambient"]}
         return {
             "ociVersion": "1.0.2",
-            "root": {"path": str(self.root), "readonly": True},
+            "root": {"path": "rootfs", "readonly": True},
             "process": {
                 "user": {"uid": USER, "gid": USER},
                 "cwd": "/data",
@@ -149,7 +185,7 @@ class Container:
                 {"destination": "/proc", "type": "proc", "source": "proc"},
                 {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid"]},
                 {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid"]},
-                {"destination": "/data", "type": "bind", "source": str(folder / "data"),
+                {"destination": "/data", "type": "bind", "source": str(data),
                  "options": ["bind", "rw"]},
             ],
             "linux": {

@@ -11,7 +11,7 @@ use crate::build::Built;
 use crate::shell::{output, program, run as run_command, step, target};
 use crate::{demo, dist, runtimes, setup};
 
-const CHECK: &str = "host/deploy/check/check.py";
+const SCRIPT: &str = "host/deploy/check/check.py";
 
 pub(crate) fn deb_command() -> clap::Command {
     clap::Command::new("deb")
@@ -56,39 +56,29 @@ pub(crate) fn run_deb(matches: &ArgMatches) -> Result<()> {
 
 /// Write the Kustomize base, which is the rendered chart, and the settings of the chart's schema.
 pub(crate) fn write_base() -> Result<()> {
-    run_command(&mut check_command("base")?)
+    run_command(&mut script("base")?)
 }
 
-/// Check the chart, the compose file, the unit and the Debian package with the server of the
-/// tests. Returns how many checks passed.
+/// Check the chart, the compose file, the unit, the Debian package, and a container of the image,
+/// with the server of the tests. Returns how many checks passed.
 pub(crate) fn check(built: &Built) -> Result<u64> {
-    passed(&mut check_command("packages")?, built)
-}
-
-/// Make the image's root file system and start a container of it. That needs programs and rights
-/// that not each machine has. Returns how many checks passed.
-pub(crate) fn check_container(built: &Built) -> Result<u64> {
     setup::install_container_tools()?;
-    let mut check = check_command("container")?;
+    let mut check = script("check")?;
     check.arg("--onnxruntime").arg(&built.onnxruntime);
     check.arg("--components").arg(&built.components);
     check.arg("--seccomp").arg(setup::install_seccomp_profile()?);
     check.arg("--shipped").arg(dist::built());
-    passed(&mut check, built)
-}
-
-fn check_command(group: &str) -> Result<Command> {
-    let mut check = program(setup::install_kubernetes_schemas()?);
-    check.args([CHECK, group]).arg("--helm").arg(setup::install_helm()?);
-    Ok(check)
-}
-
-fn passed(check: &mut Command, built: &Built) -> Result<u64> {
     check.arg("--gristmill").arg(&built.gristmill);
     check.arg("--runtimes").arg(target().join("runtimes"));
     check.arg("--work").arg(target().join("deploy-check"));
-    let shown = output(check)?;
+    let shown = output(&mut check)?;
     print!("{shown}");
     let passed = shown.lines().last().context("the check printed nothing")?;
     Ok(passed.parse()?)
+}
+
+fn script(what: &str) -> Result<Command> {
+    let mut script = program(setup::install_kubernetes_schemas()?);
+    script.args([SCRIPT, what]).arg("--helm").arg(setup::install_helm()?);
+    Ok(script)
 }

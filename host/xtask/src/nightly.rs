@@ -13,18 +13,17 @@ use crate::shell::{json_lines, program, root, step, target};
 use crate::stages::Stages;
 use crate::table::print_aligned;
 use crate::test::{self, Tally};
-use crate::{books, deny, deploy, fuzz, setup};
+use crate::{books, deny, fuzz, setup};
 
 /// A part: its name, and what runs it.
 type NightlyPart = (&'static str, fn(&Built) -> Result<Vec<Score>>);
 
-const PARTS: [NightlyPart; 8] = [
+const PARTS: [NightlyPart; 7] = [
     ("clients and repetitions", suites),
     ("LoadGen", loadgen),
     ("histories", histories),
     ("tests beside a full load", busy),
     ("books", pages),
-    ("container", container),
     ("fuzzing", fuzzing),
     ("advisories", advisories),
 ];
@@ -126,12 +125,6 @@ fn busy(built: &Built) -> Result<Vec<Score>> {
 /// The pages of the books that the check of each change does not paste.
 fn pages(built: &Built) -> Result<Vec<Score>> {
     Ok(vec![Score { passed: books::paste_slow(built)?, ..Score::named("books", "slow pages") }])
-}
-
-/// A container of the image, with a read-only root and no rights.
-fn container(built: &Built) -> Result<Vec<Score>> {
-    let passed = deploy::check_container(built)?;
-    Ok(vec![Score { passed, ..Score::named("container", "image") }])
 }
 
 fn fuzzing(_: &Built) -> Result<Vec<Score>> {

@@ -20,8 +20,8 @@ pub(crate) fn command() -> clap::Command {
         .about(
             "Every check that CI runs: format, layers, dependencies, the console's files, NOTICE, \
              clippy, the reference tables, the OpenAPI document, the documents' links, tests, the \
-             wheel, the chart, the compose file, the Debian package, the commands of the books. \
-             They need 16 GiB in target",
+             wheel, the commands of the books, the chart, the compose file, the Debian package, a \
+             container of the image. They need 16 GiB in target",
         )
         .arg(
             Arg::new("busy").long("busy").action(ArgAction::SetTrue).help(
@@ -74,12 +74,13 @@ fn check_all(stages: &mut Stages) -> Result<Tally> {
     step("the wheel");
     tally += counted(wheel::check(&built));
     stages.ended("the wheel");
-    step("the chart, the compose file and the Debian package");
-    tally += counted(deploy::check(&built));
-    stages.ended("the chart, the compose file and the Debian package");
     // Each pasted block counts as a test.
     tally += counted(books::check(&built));
     stages.ended("the commands of the books");
+    // Last, so that a reader sees what this machine could not run.
+    step("the chart, the compose file, the Debian package and a container");
+    tally += counted(deploy::check(&built));
+    stages.ended("the chart, the compose file, the Debian package and a container");
     Ok(tally)
 }
 
