@@ -4,10 +4,11 @@
 //! The server is built twice: first with counters, which record what runs while it serves the
 //! demo's tenants, then with what they recorded.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use gristmill_client::Listen;
 
 use crate::bench::{LOADS, Round, add_photos};
@@ -33,7 +34,7 @@ pub(crate) fn run() -> Result<()> {
     step("building the server with counters (about 15 minutes on 2 cores)");
     let counting = folder.join("gristmill-counting");
     let flag = format!("-Cprofile-generate={}", of_others.display());
-    tools.build(&[&flag, "--cfg", "gristmill_counting"], "debuginfo", &counting)?;
+    tools.build(&[&flag, "--cfg", "gristmill_counting"], &counting)?;
     let components = setup::build_components(&counting)?;
     step("recording what runs while it serves");
     record(&counting, &onnxruntime, &components, &of_server)?;
@@ -48,7 +49,8 @@ pub(crate) fn run() -> Result<()> {
 
     step("building the server with what was recorded (about 15 minutes on 2 cores)");
     let gristmill = built();
-    tools.build(&[&format!("-Cprofile-use={}", merged.display())], "none", &gristmill)?;
+    tools.build(&[&format!("-Cprofile-use={}", merged.display())], &gristmill)?;
+    tools.check_names(&merged, &gristmill)?;
     // Names of functions and tables of lines go beside the program, which says what file has them.
     let symbols = gristmill.with_extension("debug");
     let link = format!("--add-gnu-debuglink={}", symbols.display());
@@ -91,16 +93,42 @@ impl Tools {
         Ok(Self { host, profdata })
     }
 
-    /// Build the server with these flags of the compiler, without what `strip` names, and copy it
-    /// to `to`.
-    fn build(&self, flags: &[&str], strip: &str, to: &Path) -> Result<()> {
+    /// Build the server with these flags of the compiler, and copy it to `to`. Settings of the
+    /// profile are the same in both builds: cargo puts them into the names of functions, by which
+    /// the compiler finds what was recorded.
+    fn build(&self, flags: &[&str], to: &Path) -> Result<()> {
         let mut build = cargo();
         build.args(["build", "--release", "--workspace", "--bin", "gristmill"]);
         build.args(["--target", &self.host]);
-        build.env("CARGO_PROFILE_RELEASE_STRIP", strip);
+        build.env("CARGO_PROFILE_RELEASE_STRIP", "none");
         run_command(build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")))?;
         let built = target().join(&self.host).join("release/gristmill");
         fs::copy(&built, to).with_context(|| built.display().to_string())?;
+        Ok(())
+    }
+
+    /// Check that the server's functions have the names of the recorded ones. The compiler uses
+    /// nothing of a profile with other names, and does not say so.
+    ///
+    /// # Errors
+    /// It has none of them.
+    fn check_names(&self, profile: &Path, gristmill: &Path) -> Result<()> {
+        const CRATE: &str = "gristmill_serve";
+        let recorded =
+            output(program(&self.profdata).args(["show", "--all-functions"]).arg(profile))?;
+        // Those that only their file calls are behind its name.
+        let name_of =
+            |line: &str| line.trim().trim_end_matches(':').rsplit(';').next().map(str::to_owned);
+        let recorded = recorded.lines().filter_map(name_of);
+        let recorded: HashSet<_> = recorded.filter(|name| name.contains(CRATE)).collect();
+        let symbols = output(program("nm").arg(gristmill))?;
+        let symbols = symbols.lines().filter_map(|line| line.split_whitespace().last());
+        let common = symbols.filter(|name| recorded.contains(*name)).count();
+        println!("{common} functions of {CRATE} have the name of a recorded one");
+        ensure!(
+            common > 0,
+            "the profile has other names of functions than the server, so it was not used"
+        );
         Ok(())
     }
 }
