@@ -32,11 +32,11 @@ export class Tensor {
     const usual = ArrayBuffer.isView(data) ? dtypeOf(elements) : guess(data);
     const wanted = dtype ?? usual ?? 'float32';
     if (arrayOf(wanted) === undefined) throw new TensorError(`unknown dtype ${quote(wanted)}`);
-    let own = wanted === 'string' ? 'string' : dtypeOf(elements);
-    if (own === undefined) throw new TensorError(`${data.constructor.name} holds no elements`);
-    if (own === 'uint8' && wanted === 'bool') own = 'bool';
-    const made = create(own, shape ?? [data.length], elements);
-    return own === wanted ? made : made.cast(wanted);
+    let ownDtype = wanted === 'string' ? 'string' : dtypeOf(elements);
+    if (ownDtype === undefined) throw new TensorError(`${data.constructor.name} holds no elements`);
+    if (ownDtype === 'uint8' && wanted === 'bool') ownDtype = 'bool';
+    const made = create(ownDtype, shape ?? [data.length], elements);
+    return ownDtype === wanted ? made : made.cast(wanted);
   }
 
   static fromBytes(bytes, shape, dtype) {

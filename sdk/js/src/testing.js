@@ -87,10 +87,10 @@ export class TestHost {
       } catch (error) {
         throw error instanceof FetchError ? refusal(error.kind, error.message) : error;
       }
-      const { status = 200, headers: own = {}, body: content, json } = found;
+      const { status = 200, headers: answerHeaders = {}, body: content, json } = found;
       const answered = json === undefined ? bytesOf(content) : encoder.encode(stringify(json));
       const type = json === undefined ? {} : { 'content-type': 'application/json' };
-      const all = fields({ ...type, ...own }).map(({ name, value }) => ({ name: name.toLowerCase(), value }));
+      const all = fields({ ...type, ...answerHeaders }).map(({ name, value }) => ({ name: name.toLowerCase(), value }));
       return { status, headers: all, body: new ReferenceBlob(answered) };
     });
     return this;
@@ -210,10 +210,10 @@ function rawRequest({ body, json, contentType, headers = {}, query = {}, parts =
     jsonBlob: (pointer) => jsonBlob(bytes, pointer),
     jsonValue: (pointer) => jsonValue(bytes, pointer),
     parts: () =>
-      parts.map(({ name = '', filename, contentType: own, body: content }) => ({
+      parts.map(({ name = '', filename, contentType: partType, body: content }) => ({
         name,
         filename,
-        contentType: own,
+        contentType: partType,
         body: new ReferenceBlob(bytesOf(content)),
       })),
     [Symbol.dispose ?? Symbol.for('dispose')]() {},

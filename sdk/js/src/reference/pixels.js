@@ -27,8 +27,8 @@ export class ReferencePixels {
 
   static decode(blob, { color }) {
     const { width, height, rgba } = decodeFile(blob.read(0n, blob.len()));
-    const own = color === 'gray' ? 'gray' : 'rgb';
-    return new ReferencePixels(width, height, own, fromRgba(rgba, own));
+    const kept = color === 'gray' ? 'gray' : 'rgb';
+    return new ReferencePixels(width, height, kept, fromRgba(rgba, kept));
   }
 
   static decodeLeniently(blob, options) {

@@ -72,8 +72,8 @@ function filled(words, rows, { padding, pad, padId, dtype, offsets }) {
   const tensor = (filling, elementsOf, ...last) => {
     const flat = rows.flatMap((row) => {
       const fill = Array(length - row.length).fill(filling).flat();
-      const own = row.flatMap(elementsOf);
-      return pad === 'left' ? [...fill, ...own] : [...own, ...fill];
+      const values = row.flatMap(elementsOf);
+      return pad === 'left' ? [...fill, ...values] : [...values, ...fill];
     });
     return ReferenceTensor.create(dtype, [rows.length, length, ...last], Elements.from(flat, number));
   };
@@ -97,8 +97,8 @@ export function decodeTokens(asset, ids, skipSpecialTokens) {
   const length = shape.at(-1);
   const isShown = (word) => word !== undefined && !(skipSpecialTokens && /^\[.*\]$/.test(word));
   return Array.from({ length: shape.length > 1 ? shape[0] : 1 }, (_, row) => {
-    const own = Array.from(elements.slice(row * length, (row + 1) * length), (id) => words[Number(id)]);
-    return own.filter(isShown).join(' ');
+    const rowWords = Array.from(elements.slice(row * length, (row + 1) * length), (id) => words[Number(id)]);
+    return rowWords.filter(isShown).join(' ');
   });
 }
 
