@@ -2,26 +2,28 @@
 //! services.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gristmill_core::Rate;
 
-/// Who pays for work of the host's threads: the tenant's rate, and the limit of the call that asked
-/// for it.
-#[derive(Clone, Debug, Default)]
+use crate::meter::Meter;
+
+/// Who pays for work of the host's threads.
+#[derive(Debug, Default)]
 pub(crate) struct HostWork {
     /// The rate of the CPU time of the tenant's plugins, in nanoseconds.
     pub(crate) rate: Arc<Rate>,
-    /// The CPU time of such work for the call so far, in nanoseconds.
-    pub(crate) of_call: Arc<AtomicU64>,
+    /// The meter of the plugin's call that asked for it, if one did.
+    pub(crate) meter: Option<Arc<Meter>>,
 }
 
 impl HostWork {
-    /// Charge both for so much CPU time.
+    /// Charge the tenant's rate and the call for so much CPU time.
     pub(crate) fn charge(&self, cpu: Duration) {
         let nanos = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
         self.rate.spend(nanos, Instant::now());
-        self.of_call.fetch_add(nanos, Ordering::Relaxed);
+        if let Some(meter) = &self.meter {
+            meter.add_host_work(nanos);
+        }
     }
 }

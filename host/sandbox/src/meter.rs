@@ -26,7 +26,9 @@ const LONG_TURN: u64 = 1_000_000;
 #[error("out of CPU time")]
 pub(crate) struct CpuExhausted;
 
-/// Shared by a call, the state in its store, and the request that waits for it.
+/// Shared by a call, the state in its store, the request that waits for it, and what works for it
+/// on other threads.
+#[derive(Debug)]
 pub(crate) struct Meter {
     /// The CPU time that the call may take, in nanoseconds.
     limit: AtomicU64,
@@ -53,7 +55,7 @@ pub(crate) struct Meter {
     lookup: AtomicU64,
     /// Nanoseconds of CPU time that other threads took for the call's stores and requests. They
     /// count against its limit, and are charged where they are used.
-    host_work: Arc<AtomicU64>,
+    host_work: AtomicU64,
     /// Page faults are counted.
     counts_faults: AtomicBool,
     /// The page faults in the turns that are over.
@@ -77,7 +79,7 @@ impl Meter {
             memory_bytes: AtomicUsize::new(0),
             host_memory_bytes: AtomicUsize::new(0),
             lookup: AtomicU64::new(0),
-            host_work: Arc::default(),
+            host_work: AtomicU64::new(0),
             counts_faults: AtomicBool::new(false),
             faults: AtomicU64::new(0),
             faults_before: AtomicU64::new(0),
@@ -139,9 +141,9 @@ impl Meter {
         self.spent() + Duration::from_nanos(self.turn())
     }
 
-    /// The CPU time that other threads took for the call, in nanoseconds.
-    pub(crate) fn host_work(&self) -> &Arc<AtomicU64> {
-        &self.host_work
+    /// Other threads took so many nanoseconds of CPU time for the call.
+    pub(crate) fn add_host_work(&self, nanos: u64) {
+        self.host_work.fetch_add(nanos, Ordering::Relaxed);
     }
 
     /// The CPU time of the turns that are over, and of other threads for the call.
@@ -149,9 +151,9 @@ impl Meter {
         self.spent() + Duration::from_nanos(self.host_work.load(Ordering::Relaxed))
     }
 
-    /// The CPU time that counts against the limit so far, the turn under way included.
-    fn counted(&self) -> Duration {
-        self.paid() + Duration::from_nanos(self.turn())
+    /// What counts against the limit so far, if the turn under way has taken so many nanoseconds.
+    fn counted(&self, turn: u64) -> Duration {
+        self.paid() + Duration::from_nanos(turn)
     }
 
     /// The CPU time that the call may take.
@@ -166,12 +168,12 @@ impl Meter {
 
     /// The rest of the budget.
     pub(crate) fn left(&self) -> Duration {
-        self.limit().saturating_sub(self.counted())
+        self.limit().saturating_sub(self.counted(self.turn()))
     }
 
     /// Whether the budget is used up.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.counted() > self.limit()
+        self.counted(self.turn()) > self.limit()
     }
 
     /// Whether the work may go on. Long native work asks between its parts.
@@ -206,7 +208,7 @@ impl Meter {
     /// that calls the host again and again without a loop would not yield otherwise.
     pub(crate) async fn take_turns(&self) -> Result<(), CpuExhausted> {
         let turn = self.turn();
-        if self.paid() + Duration::from_nanos(turn) > self.limit() {
+        if self.counted(turn) > self.limit() {
             return Err(CpuExhausted);
         }
         if turn < LONG_TURN {
@@ -354,7 +356,7 @@ mod tests {
         let meter = Meter::new(Duration::from_secs(60));
         meter.resume();
         meter.check().unwrap();
-        meter.host_work().fetch_add(61_000_000_000, Ordering::Relaxed);
+        meter.add_host_work(61_000_000_000);
         assert!(meter.is_exhausted());
         assert_eq!(meter.left(), Duration::ZERO);
         meter.check().unwrap_err();

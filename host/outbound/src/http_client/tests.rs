@@ -156,8 +156,7 @@ async fn ask(
 ) -> Result<StatusCode, OutgoingFault> {
     let deadline = Instant::now() + Duration::from_secs(60);
     let held = ByteBudget::new(usize::MAX).hold(0);
-    let sending =
-        tenant.sending((Scheme::Http, host, port), deadline, held, Arc::default()).unwrap();
+    let sending = tenant.sending((Scheme::Http, host, port), deadline, held).unwrap();
     let body = Empty::new().map_err(|error| match error {}).boxed_unsync();
     let request = Request::builder().uri(format!("http://{host}:{port}{path}"));
     let request = request.header("host", host).body(body).unwrap();

@@ -1,7 +1,6 @@
 //! The destinations of one tenant, and the requests that it has under way.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{AddressRange, Destination, HeldBytes, Name, Rate, Scheme};
@@ -11,6 +10,7 @@ use tokio::time::timeout_at;
 
 use super::{OUTGOING_BYTES, OutgoingBody, OutgoingCall, OutgoingFault, OutgoingHttp};
 use crate::host_work::HostWork;
+use crate::meter::Meter;
 
 /// The destinations to which a tenant's plugins may send requests.
 pub struct TenantOutgoing {
@@ -33,8 +33,8 @@ pub struct Sending {
     deadline: Instant,
     /// A hold of the tenant's budget, of no bytes yet.
     held: HeldBytes,
-    /// The CPU time of the host's threads for the plugin's call, in nanoseconds.
-    work: Arc<AtomicU64>,
+    /// The meter of the plugin's call, if one sends it.
+    meter: Option<Arc<Meter>>,
 }
 
 /// The times that a plugin gives a request.
@@ -62,24 +62,27 @@ impl TenantOutgoing {
     }
 
     /// A request to this host, in lower case, which ends at `deadline`. `held` counts against the
-    /// tenant's budget, no bytes yet. `work` has the CPU time of the host's threads for the
-    /// plugin's call. None if it is not granted.
+    /// tenant's budget, no bytes yet. None if it is not granted.
     pub fn sending(
         self: &Arc<Self>,
         (scheme, host, port): (Scheme, &str, u16),
         deadline: Instant,
         held: HeldBytes,
-        work: Arc<AtomicU64>,
     ) -> Option<Sending> {
         let mut granted = self.granted.iter().filter(|granted| granted.is(scheme, host, port));
         let mut addresses = granted.next()?.addresses.clone();
         addresses.extend(granted.flat_map(|granted| &granted.addresses));
         let (outgoing, host) = (self.clone(), host.to_owned());
-        Some(Sending { outgoing, scheme, host, port, addresses, deadline, held, work })
+        Some(Sending { outgoing, scheme, host, port, addresses, deadline, held, meter: None })
     }
 }
 
 impl Sending {
+    /// A plugin's call sends it, which pays for the work of the host's threads, too.
+    pub(crate) fn of_call(self, meter: Arc<Meter>) -> Self {
+        Self { meter: Some(meter), ..self }
+    }
+
     /// Wait for a place among the tenant's requests, send this one, and wait for the answer's head.
     ///
     /// # Errors
@@ -89,7 +92,7 @@ impl Sending {
         request: Request<OutgoingBody>,
         timeouts: Timeouts,
     ) -> Result<Response<OutgoingBody>, OutgoingFault> {
-        let Self { outgoing, scheme, host, port, addresses, deadline, held, work } = self;
+        let Self { outgoing, scheme, host, port, addresses, deadline, held, meter } = self;
         let permit = outgoing.permits.clone().acquire_owned();
         let Ok(Ok(permit)) = timeout_at(deadline.into(), permit).await else {
             return Err(OutgoingFault::TooMany);
@@ -105,7 +108,7 @@ impl Sending {
             connect_timeout: timeouts.connect,
             first_byte_timeout: timeouts.first_byte,
             between_bytes_timeout: timeouts.between_bytes,
-            work: HostWork { rate: outgoing.cpu.clone(), of_call: work },
+            work: HostWork { rate: outgoing.cpu.clone(), meter },
             _permit: permit,
             _held: held,
         };

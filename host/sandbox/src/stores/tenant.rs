@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use super::{
     StoreCall, StoreFault, StoreFaultKind, Stores, Swap, Swapped, WantedValues, incremented,
 };
 use crate::host_work::HostWork;
+use crate::meter::Meter;
 
 /// How often the keys and the value of a request are in memory at the same time at most: the text
 /// of the key, the command, and the message that is written.
@@ -47,8 +47,8 @@ pub(crate) struct StoreUse {
     pub(crate) is_trial: bool,
     /// A hold of the tenant's budget, of no bytes yet.
     pub(crate) held: HeldBytes,
-    /// The CPU time of the host's threads for the plugin's call, in nanoseconds.
-    pub(crate) work: Arc<AtomicU64>,
+    /// The meter of the plugin's call.
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// Why a use of a bucket gave no answer.
@@ -261,7 +261,7 @@ impl TenantStores {
             bucket: bucket.clone(),
             deadline: by.deadline,
             is_of_operator: false,
-            work: HostWork { rate: self.cpu.clone(), of_call: by.work },
+            work: HostWork { rate: self.cpu.clone(), meter: Some(by.meter) },
             _permit: Some(permit),
             _held: Some(by.held),
         })

@@ -190,8 +190,8 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         let deadline = self.context.as_ref().map(|context| context.deadline.instant());
         match (granted, deadline) {
             (Some((stores, is_trial)), Some(deadline)) => {
-                let (held, work) = (self.limiter.held().beside(), self.meter.host_work().clone());
-                Ok((stores, StoreUse { bucket, deadline, is_trial, held, work }))
+                let (held, meter) = (self.limiter.held().beside(), self.meter.clone());
+                Ok((stores, StoreUse { bucket, deadline, is_trial, held, meter }))
             }
             _ => Err(StoreFault::not_granted(&bucket, std::iter::empty())),
         }

@@ -32,7 +32,7 @@ impl<S: AsMut<CapabilityState>> CallState<S> {
         changes: bool,
         time: Option<Duration>,
     ) -> Result<Sending, Refused> {
-        let (held, work) = (self.limiter.held().beside(), self.meter.host_work().clone());
+        let (held, meter) = (self.limiter.held().beside(), self.meter.clone());
         let deadline = self.context.as_ref().map(|context| context.deadline.instant());
         let http = self.states.as_mut().outgoing();
         if http.requests == REQUESTS_MAX {
@@ -41,7 +41,7 @@ impl<S: AsMut<CapabilityState>> CallState<S> {
         let end = time.and_then(|time| Instant::now().checked_add(time));
         let end = deadline.map(|deadline| end.map_or(deadline, |end| end.min(deadline)));
         let granted = http.granted.as_ref().zip(end).and_then(|((outgoing, is_trial), end)| {
-            Some((outgoing.sending(target.parts(), end, held, work)?, *is_trial))
+            Some((outgoing.sending(target.parts(), end, held)?.of_call(meter), *is_trial))
         });
         match granted {
             None => Err(Refused::NotGranted(target.grant())),

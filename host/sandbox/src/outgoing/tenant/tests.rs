@@ -46,7 +46,7 @@ async fn a_request_takes_its_memory_and_its_place_until_the_client_is_done() {
     let send = || {
         let deadline = Instant::now() + Duration::from_secs(1);
         let to = (Scheme::Https, "a.example", 443);
-        let sending = outgoing.sending(to, deadline, budget.hold(0), Arc::default()).unwrap();
+        let sending = outgoing.sending(to, deadline, budget.hold(0)).unwrap();
         sending.send(Request::new(body()), Timeouts::default())
     };
     for _ in 0..OUTGOING_AT_ONCE {
@@ -69,7 +69,7 @@ async fn only_what_is_granted_may_be_sent_with_the_addresses_of_all_grants() {
     let outgoing = granting(&client, &ranges);
     let deadline = Instant::now() + Duration::from_secs(20);
     let budget = ByteBudget::new(OUTGOING_BYTES);
-    let sending = |to| outgoing.sending(to, deadline, budget.hold(0), Arc::default());
+    let sending = |to| outgoing.sending(to, deadline, budget.hold(0));
     for (scheme, host, port) in [
         (Scheme::Http, "b.a.example", 443),
         (Scheme::Https, "b.a.example", 8443),

@@ -1,4 +1,3 @@
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -79,7 +78,7 @@ fn in_bucket(bucket: &str, budget: &Arc<ByteBudget>) -> StoreUse {
         deadline: Instant::now() + Duration::from_secs(10),
         is_trial: false,
         held: budget.hold(0),
-        work: Arc::default(),
+        meter: Arc::new(Meter::new(Duration::ZERO)),
     }
 }
 
@@ -186,10 +185,10 @@ async fn the_work_for_a_call_is_charged_to_its_tenant_and_to_the_plugins_call() 
     let (stores, budget) = (stores(STORE_KIB).charging(cpu.clone()), ByteBudget::new(1 << 20));
     let size = Size::of_changes(1, 2);
     let by = in_bucket("sessions", &budget);
-    let of_call = by.work.clone();
+    let meter = by.meter.clone();
     let call = stores.call(by, StoreAccess::Write, size).await.unwrap();
     cpu.check(Instant::now()).unwrap();
     call.charge(60 * second);
     cpu.check(Instant::now()).unwrap_err();
-    assert_eq!(of_call.load(Ordering::Relaxed), 60_000_000_000);
+    assert_eq!(meter.usage().cpu, 60 * second);
 }
