@@ -116,14 +116,13 @@ impl Tools {
         const CRATE: &str = "gristmill_serve";
         let recorded =
             output(program(&self.profdata).args(["show", "--all-functions"]).arg(profile))?;
+        let lines = recorded.lines().map(|line| line.trim().trim_end_matches(':'));
         // Those that only their file calls are behind its name.
-        let name_of =
-            |line: &str| line.trim().trim_end_matches(':').rsplit(';').next().map(str::to_owned);
-        let recorded = recorded.lines().filter_map(name_of);
-        let recorded: HashSet<_> = recorded.filter(|name| name.contains(CRATE)).collect();
+        let names = lines.filter_map(|line| line.rsplit(';').next());
+        let recorded: HashSet<_> = names.filter(|name| name.contains(CRATE)).collect();
         let symbols = output(program("nm").arg(gristmill))?;
         let symbols = symbols.lines().filter_map(|line| line.split_whitespace().last());
-        let common = symbols.filter(|name| recorded.contains(*name)).count();
+        let common = symbols.filter(|name| recorded.contains(name)).count();
         println!("{common} functions of {CRATE} have the name of a recorded one");
         ensure!(
             common > 0,
