@@ -54,8 +54,7 @@ const TASKS: [Task; 10] = [
         "nightly",
         "What the check of each change has no time for, in one table: other projects' clients and \
          tools, the soak, tests beside a full load, 100,000 histories of two servers, all pages of \
-         the books, a container of the image, fuzzing, and known faults of dependencies (about \
-         four hours)",
+         the books, fuzzing, and known faults of dependencies (about four hours)",
         nightly::run,
     ),
     (
