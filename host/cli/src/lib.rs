@@ -5,13 +5,13 @@
 //! In reading order: `args` has the forms of arguments, `contexts` the servers that the user named,
 //! `access` and `trust` find the address, the token and the files of TLS, `admin` makes the calls,
 //! `change` makes a release of what a command found, with `names` and `edit`; `output` and
-//! `progress` show results. Each
-//! command has a file of its name. `oci` fetches plugins from registries, `signature` reads their
-//! signatures. `plugin` has the tools for plugins, `deploy` brings a server to
-//! what a manifest says, `bench` measures a server and explains the result, and `demo` starts one
-//! to try; `own_server` is how a command starts one. [`request_run`] runs a request through a
-//! pipeline without a server, and `child` starts the processes that compile a plugin without one.
-//! [`doctor`] and `local` have the client's part of `gristmill doctor` and `gristmill up`.
+//! `progress` show results. Each command has a file of its name. `oci` fetches plugins from
+//! registries, `signature` reads their signatures. `plugin` has the tools for plugins, `deploy`
+//! brings a server to what a manifest says, `bench` measures a server and explains the result, and
+//! `demo` starts one to try; `own_server` is how a command starts one. [`request_run`] runs a
+//! request through a pipeline without a server, and `child` starts the processes that compile a
+//! plugin without one. [`doctor`] and `local` have the client's part of `gristmill doctor` and
+//! `gristmill up`.
 //!
 //! Refuses to know the configuration and the data directory of a server.
 
@@ -84,6 +84,7 @@ pub use self::progress::Progress;
 enum Run {
     /// It ends well in only one way.
     Plain(fn(&ArgMatches) -> Result<()>),
+    /// It says how it ended.
     Ending(fn(&ArgMatches) -> Result<Exit>),
     /// It gets the whole command line of the program as well.
     Whole(fn(&ArgMatches, Command) -> Result<()>),

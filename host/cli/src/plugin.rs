@@ -58,7 +58,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     const UNKNOWN: &str = "no such command; see gristmill plugin --help";
     let (name, matches) = matches.subcommand().context(UNKNOWN)?;
-    let mut commands = COMMANDS.into_iter();
-    let found = commands.find(|(command, _)| command().get_name() == name);
-    found.context(UNKNOWN)?.1(matches)
+    let is_it = |(command, _): &Entry| command().get_name() == name;
+    let (_, run) = COMMANDS.into_iter().find(is_it).context(UNKNOWN)?;
+    run(matches)
 }

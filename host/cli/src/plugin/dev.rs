@@ -232,16 +232,16 @@ impl Session<'_> {
                     if before.is_none() {
                         // The upload was what matters.
                         let _ = self.say_if_unused();
-                    }
-                    match self.local {
-                        _ if before.is_some() => {}
-                        Some((local, _)) => {
-                            println!("send requests to {}; Ctrl-C ends", local.url());
-                        }
-                        None => println!(
-                            "gristmill logs {} --follow shows what it logs; Ctrl-C ends",
-                            self.tenant
-                        ),
+                        let next = match self.local {
+                            Some((local, _)) => format!("send requests to {}", local.url()),
+                            None => {
+                                format!(
+                                    "gristmill logs {} --follow shows what it logs",
+                                    self.tenant
+                                )
+                            }
+                        };
+                        println!("{next}; Ctrl-C ends");
                     }
                     // A build may write a file that is watched. What is saved meanwhile makes
                     // another plugin.

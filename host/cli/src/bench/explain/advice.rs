@@ -44,6 +44,15 @@ pub(super) struct Change {
     pub(super) prediction: Prediction,
 }
 
+/// What is said of a part of a request.
+pub(super) struct PhaseWords {
+    pub(super) name: &'static str,
+    /// The subject of a sentence about it.
+    pub(super) subject: &'static str,
+    /// What it does.
+    pub(super) work: &'static str,
+}
+
 impl RequestPhase {
     /// Those of the machine's requests.
     pub(super) fn all(machine: &Machine) -> &'static [Self] {
@@ -54,26 +63,41 @@ impl RequestPhase {
     }
 
     pub(super) fn as_str(self) -> &'static str {
-        self.words().0
+        self.words().name
     }
 
-    /// Its name, the subject of a sentence about it, and what it does.
-    pub(super) fn words(self) -> (&'static str, &'static str, &'static str) {
+    pub(super) fn words(self) -> PhaseWords {
         match self {
-            Self::Client => {
-                ("client", "the client", "this program: sends the request and reads the answer")
-            }
-            Self::Http => (
-                "http",
-                "reading and answering requests",
-                "reads the request, finds its tenant, writes the answer",
-            ),
-            Self::Pre => ("pre", "preprocessing", "the plugin's preprocess, with its instance"),
-            Self::Infer => ("infer", "the model", "the model, at the predicted size of a batch"),
-            Self::Post => ("post", "postprocessing", "the plugin's postprocess, with its instance"),
-            Self::Handle => {
-                ("handle", "the handler", "the plugin's handle, without its waiting for the model")
-            }
+            Self::Client => PhaseWords {
+                name: "client",
+                subject: "the client",
+                work: "this program: sends the request and reads the answer",
+            },
+            Self::Http => PhaseWords {
+                name: "http",
+                subject: "reading and answering requests",
+                work: "reads the request, finds its tenant, writes the answer",
+            },
+            Self::Pre => PhaseWords {
+                name: "pre",
+                subject: "preprocessing",
+                work: "the plugin's preprocess, with its instance",
+            },
+            Self::Infer => PhaseWords {
+                name: "infer",
+                subject: "the model",
+                work: "the model, at the predicted size of a batch",
+            },
+            Self::Post => PhaseWords {
+                name: "post",
+                subject: "postprocessing",
+                work: "the plugin's postprocess, with its instance",
+            },
+            Self::Handle => PhaseWords {
+                name: "handle",
+                subject: "the handler",
+                work: "the plugin's handle, without its waiting for the model",
+            },
         }
     }
 
@@ -131,7 +155,7 @@ impl Bottleneck {
     pub(super) fn text(self) -> String {
         let text = match self {
             Self::Processor(part) => {
-                let (_, subject, _) = part.words();
+                let subject = part.words().subject;
                 return format!("the cores are busy, and {subject} takes most of them");
             }
             Self::Client => "the client's threads are busy: the server could do more",

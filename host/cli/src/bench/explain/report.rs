@@ -159,7 +159,7 @@ impl Report<'_> {
                 "part": part.as_str(),
                 "cost": us(part.cost_us(machine, prediction)),
                 "share": percent(part.share(machine, prediction)),
-                "what": part.words().2,
+                "what": part.words().work,
             })
         };
         let all_parts: Vec<_> = RequestPhase::all(machine).iter().map(part).collect();
