@@ -317,8 +317,8 @@ fn times(
         times.push(Timed { rows, time });
         if gain_nothing(&times) {
             // Other programs may have slowed both down, so they are measured once more.
-            let last = times.len() - 2;
-            for again in times[last..].iter_mut().filter(|timed| timed.time < LONG_RUN) {
+            let from = times.len() - 2;
+            for again in times[from..].iter_mut().filter(|timed| timed.time < LONG_RUN) {
                 let (time, of_size) = fastest(model, &made_up(again.rows)?)?;
                 again.time = again.time.min(time);
                 spent += of_size;
